@@ -13,6 +13,7 @@ P      number of relations, one per row, e.g. 20
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, time, timedelta
@@ -146,6 +147,16 @@ def no_number(array: NDArray[Any]) -> str:
 
 
 # ---------------------------------------------------------------------------- points
+
+
+def is_dask(X: Any) -> bool:
+    """Return True if X is a collection of Dask."""
+    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(X))
+
+
+def as_points(X: Any) -> Any:
+    """Return points as an array if they are a list or a data frame, else unchanged."""
+    return X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
 
 
 @contextmanager

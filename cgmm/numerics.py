@@ -174,11 +174,6 @@ def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueEr
     )
 
 
-def as_points(X: Any) -> Any:
-    """Return points as an array if they are a list or a data frame, else unchanged."""
-    return X if hasattr(X, "dtype") else np.asarray(X, dtype=float)
-
-
 def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
     """Return (n, K) products n_j log p_k; zero if n_j is zero, even for p_k = 0 (0⁰ = 1)."""
     powers = np.zeros((len(exponents), len(log_p)))
@@ -493,12 +488,19 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
         ...
     ValueError: column 0 spans 0 to 1e+200: its squares overflow. Divide the data by a constant.
     """
+    return check_extent(X.min(axis=0), X.max(axis=0), len(X), some_may_vanish)
+
+
+def check_extent(
+    low: FloatArray, high: FloatArray, n_points: int, some_may_vanish: bool
+) -> FloatArray:
+    """Return the range of each column as ``check_ranges`` does, from its smallest and largest."""
     # Convert to float: unsigned integers cannot be negated, and squares of integers may overflow.
-    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
+    low, high = low.astype(float), high.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
         # Upper bounds of the sum of squares about the mean and of the sum of the points.
-        sums = (np.square(ranges) + np.maximum(high, -low)) * len(X)
+        sums = (np.square(ranges) + np.maximum(high, -low)) * n_points
         total = sums.sum()
     if not np.isfinite(total):
         d = int(sums.argmax())

@@ -3,8 +3,9 @@
 What EM needs of points adds up over blocks, and a block is forgotten before the next. Nodes of the
 network that edges connect make one block, which an engine answers; all other points are divided at
 will. A small table is a single block, as it was given. What maps a function over the blocks is
-``map``, a pool of threads (:mod:`cgmm.large.threads`) or a cluster
-(:mod:`cgmm.large.chunks`). Chapters 3 and 6.
+``map``, a pool of threads (``workers``) or a cluster (:mod:`cgmm.large.chunks`). Linear algebra
+starts no threads of its own meanwhile, and results come in the order of the blocks, so the number
+of threads changes no digit of a sum. Chapters 3 and 6.
 
 =====  ====================================================================
 N      number of points
@@ -15,18 +16,25 @@ node   group of points that share a component: a chunklet, or a point alone
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
+from functools import cache, partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
-from cgmm.large.threads import Map
 from cgmm.network import Graph, Infer, Marginals, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, log_normalise
 
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""As ``map``: from a function and its arguments to the results, in the order of the arguments."""
 
 
 class Block(NamedTuple):
@@ -38,8 +46,8 @@ class Block(NamedTuple):
     """The rows of this block."""
     side: SideInformation
     """What is known of these points."""
-    infer: Infer
-    """The engine, applied to their network."""
+    infer: Infer | None
+    """The engine, applied to their network; None if nothing is known of them."""
 
     @property
     def X(self) -> Points:
@@ -74,9 +82,11 @@ class Blocks(NamedTuple):
         fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
         if not whole and n_points > (height or fits):
             return cls(side, list(_cut(X, side, engine, height or fits)), map, is_whole=False)
-        infer = partial(normalise_nodes, side)
+        infer: Infer | None = None
         if whole or len(side.graph.edges):
             infer = with_copies(side, engine(side.graph))
+        elif not side.is_empty:
+            infer = partial(normalise_nodes, side)
         return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
 
     def each(self, of_block: Callable[[Block], Any]) -> Iterable[Any]:
@@ -160,9 +170,58 @@ def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
     starts = np.flatnonzero(is_first)
     part = side.without_edges(node_of[starts], rows, np.cumsum(is_first) - 1)
     part = part._replace(starts=starts)
-    return Block(X, as_slice(rows), part, partial(normalise_nodes, part))
+    infer = None if part.is_empty else partial(normalise_nodes, part)
+    return Block(X, as_slice(rows), part, infer)
 
 
 def as_slice(rows: IntArray) -> slice | IntArray:
     """Return consecutive rows as a slice (a view), and other rows unchanged."""
     return slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
+
+
+# ---------------------------------------------------------------------------- threads
+
+# The limit on threads of linear algebra, followed by an entry for each fit that is within it.
+LOCK, LIMITS = Lock(), list[Any]()
+
+
+@contextmanager
+def workers(n_jobs: int | None) -> Iterator[Map]:
+    """Yield what maps a function over blocks: ``map``, or a pool of ``n_jobs`` threads."""
+    n_threads = effective_n_jobs(n_jobs)
+    with LOCK, _in_control():  # fits may overlap
+        if not LIMITS:
+            LIMITS.append(_controller().limit(limits=1, user_api="blas"))
+        LIMITS.append(None)
+    try:
+        with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
+            yield map if pool is None else partial(_map_on, pool)
+    finally:
+        with LOCK, _in_control():
+            LIMITS.pop()
+            if len(LIMITS) == 1:
+                LIMITS.pop().restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread set limits: threadpoolctl 3.8 and later obey only the first that did."""
+    let_go = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    let_go(force=True)
+    yield
+    let_go(force=True)
+
+
+def _map_on(
+    pool: ThreadPoolExecutor, function: Callable[[Any], Any], blocks: Iterable[Any]
+) -> Iterable[Any]:
+    """Map a function over blocks on threads that hold back warnings as this one does."""
+    blocks = list(blocks)
+    contexts = [copy_context() for _ in blocks]
+    return pool.map(lambda context, block: context.run(function, block), contexts, blocks)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Return the loaded libraries of threads; to look for them takes longer than a small fit."""
+    return ThreadpoolController()

@@ -14,7 +14,6 @@ P      number of chunks, and of partitions
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple
@@ -24,18 +23,20 @@ import numpy as np
 from cgmm.given import ON_MISSING
 from cgmm.inference.best_assignment import Assignment
 from cgmm.large.batches import add_statistics
-from cgmm.large.blocks import Block, Blocks, Points, as_slice, has_information, scatter_rows
-from cgmm.large.threads import workers
+from cgmm.large.blocks import (
+    Block,
+    Blocks,
+    Points,
+    as_slice,
+    has_information,
+    scatter_rows,
+    workers,
+)
 from cgmm.network import SideInformation, connected_components
 from cgmm.network.graph import naming
 from cgmm.numerics import FloatArray, IntArray
 
 Rows = slice | IntArray
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a collection of Dask."""
-    return "dask" in sys.modules and bool(sys.modules["dask"].is_dask_collection(X))
 
 
 class Chunks(NamedTuple):

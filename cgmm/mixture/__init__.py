@@ -20,11 +20,10 @@ from cgmm.large.blocks import Points
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.mixed_mixture import MixedMixture
 from cgmm.mixture.loop import (
-    Posterior, Run, e_step, em, m_step, node_unaries, prior_unaries,
+    Posterior, Run, e_step, em, follow, m_step, node_unaries, prior_unaries, warn_about,
 )  # fmt: skip
 from cgmm.mixture.pooling import POOLINGS, Pooling, lower_bound, penalty
 from cgmm.mixture.prior import Prior
-from cgmm.mixture.runs import follow, warn_about
 from cgmm.mixture.weights import (
     UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
 )  # fmt: skip

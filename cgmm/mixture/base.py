@@ -13,7 +13,8 @@ t, γ   number of a step after a batch of points, and how far it goes: γ_t = t^
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, Self
@@ -24,25 +25,24 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgmm.given import explain_missing, read_rows
+from cgmm.given import explain_missing, is_dask, read_rows
 from cgmm.inference import ENGINES
 from cgmm.large.batches import Average, add_statistics, scale_statistics, step
-from cgmm.large.blocks import Points
-from cgmm.large.chunks import is_dask
-from cgmm.large.threads import workers
-from cgmm.mixture.assignments import (
-    SPANNING_TREE,
-    AssignmentModel,
-    apply_engine,
-    engine_of,
-    prepare,
-)  # fmt: skip
+from cgmm.large.blocks import Blocks, Points, workers
 from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.family import Family, log_joint
 from cgmm.mixture.initialise import honour, subsample_for_init
-from cgmm.mixture.loop import Run, assigned, expectation
-from cgmm.mixture.problem import Found, Problem
-from cgmm.mixture.runs import follow, warn_about, warn_about_chains
+from cgmm.mixture.loop import Run, assigned, expectation, follow, warn_about
+from cgmm.mixture.problem import (
+    SPANNING_TREE,
+    AssignmentModel,
+    Found,
+    PlainProblem,
+    apply_engine,
+    engine_of,
+    pose,
+    warn_about_chains,
+)  # fmt: skip
 from cgmm.mixture.weights import UPDATES, closed_form
 from cgmm.network import SAMPLING, ApproximationWarning, DoubtWarning, Engine, SideInformation
 from cgmm.network.graph import naming
@@ -139,6 +139,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """Return the training points, checked, in the form that the family takes."""
         least = max(2, self.n_components)
         return validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=least)
+
+    def _read_chunks(self, X: Any) -> Any:
+        """Return the training points of a dask.array; by default, brought together."""
+        return self._read(X)
 
     def _read_new(self, X: ArrayLike) -> Any:
         """Return new points, checked against those of the fit."""
@@ -249,18 +253,20 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self._validate_params()
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
         known = ties | {"labels": labels, "sample_weight": sample_weight}
-        self._warn_of_misreadings(X, y, **known)
+        if not y is must_link is cannot_link is preferences is None:
+            self._warn_of_misreadings(X, y, labels, **ties)
         theta = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
-            points = self._read(X)
-        self._require_same_shape(theta, points)
-        side, rng = self._side(points, **known), random_source(self.random_state)
+            points = self._read_chunks(X) if is_dask(X) else self._read(X)
+        side, rng = self._side(points.shape[0], **known), random_source(self.random_state)
         with (
-            naming(side.first_points, "point"), WarnedOnce(ApproximationWarning),
+            nullcontext() if side.is_empty else about_points(side),
             workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
-            model = prepare(side, self.inference, self.weights, self.n_components, rng)
-            problem = Problem.of(points, model, self._family(), map_blocks)
+            problem = pose(
+                points, side, self._family(), map_blocks, n_components=self.n_components,
+                inference=self.inference, weights=self.weights, rng=rng,
+            )  # fmt: skip
             starts = self._starts_of_runs(points, side, rng, theta)
             best = self._best_run(problem, starts)
             # This may take long, so it precedes storing: an interrupt leaves no half-stored fit.
@@ -289,26 +295,24 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **known: Any) -> None:
+    def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **ties: Any) -> None:
         """Warn about what may be meant otherwise than it is read."""
         if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
-        known.pop("sample_weight")
-        if any(pairs is not None for pairs in known.values()):
-            check_rows(X, **known)
+        if any(pairs is not None for pairs in ties.values()):
+            check_rows(X, **ties)
 
     def _side(
-        self, X: Any, sample_weight: ArrayLike | None, preferences: Any = None, **known: Any
+        self, n_points: int, sample_weight: ArrayLike | None, preferences: Any = None, **known: Any
     ) -> SideInformation:
         """Build the network of what is known, with its mask of allowed components cached."""
-        n_points = X.shape[0]
         known = known | {"preferences": preferences, "sampling": self.sampling}
         side = SideInformation.build(n_points, **known)
         if known.get("labels") is not None:
             side = side._replace(labels=None, allowed=side.mask(self.n_components))
-        weights = check_sample_weight(sample_weight, n_points, self.n_components)
-        if weights is None:
+        if sample_weight is None:
             return side
+        weights = check_sample_weight(sample_weight, n_points, self.n_components)
         # A preference of zero makes two points related, as one of 1e-12 does.
         mentioned = read_rows("preferences", preferences, 3)[:, :2].astype(int)
         side = side.weighted(weights, self.sampling, mentioned)
@@ -320,11 +324,12 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     ) -> list[Callable[[], Any]]:
         """Return functions that make θ of the start of each run; only ``theta`` if it is given."""
         if theta is not None:
+            self._require_same_shape(theta, points)
             return [lambda: theta]
         is_table = not isinstance(getattr(self, "init_params", "auto"), str)
         return self._starts(*subsample_for_init(points, side, rng, whole=is_table), rng)
 
-    def _best_run(self, problem: Problem, starts: list[Callable[[], Any]]) -> Run:
+    def _best_run(self, problem: PlainProblem, starts: list[Callable[[], Any]]) -> Run:
         """Run EM from the starts and return the run of the highest score.
 
         Of a portfolio one run more than ``n_init`` is made. A run that collapses onto a point or
@@ -334,12 +339,12 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         one_run = partial(
             follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
             verbose=self.verbose, rate=partial(self._rate, problem) if len(starts) > 1 else None,
-            report=problem.model.report,
+            report=problem.report,
         )  # fmt: skip
         n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
         return best_of(one_run, n_runs, len(starts), self._is_usable)
 
-    def _rate(self, problem: Problem, run: Run) -> float:
+    def _rate(self, problem: PlainProblem, run: Run) -> float:
         """Return the score by which runs are compared."""
         return problem.score(run) + self._log_prior(run.parameters)
 
@@ -353,7 +358,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         is_portfolio = isinstance(init, str) and init == "auto"
         return not (is_portfolio and self._has_collapsed(run.parameters))
 
-    def _store(self, problem: Problem, run: Run, found: Found) -> None:
+    def _store(self, problem: PlainProblem, run: Run, found: Found) -> None:
         """Store what was found in the attributes of the estimator."""
         self._forget()
         self._keep(run.parameters)
@@ -363,9 +368,9 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self.log_evidence_, self.evidence_exact_ = run.posterior.log_evidence, found.evidence_exact
         self.history_, self.n_iter_ = np.array(run.history), len(run.history)
         self.converged_ = run.converged
-        self.weights_update_, self.inference_ = problem.model.update, found.results
-        self._n_points, self._n_columns = problem.model.side.n_points, problem.points.shape[1]
-        self._asked = self.sampling, self.inference, problem.model.engine
+        self.weights_update_, self.inference_ = problem.update, found.results
+        self._n_points, self._n_columns = problem.side.n_points, problem.points.shape[1]
+        self._asked = self.sampling, self.inference, problem.engine
 
     def _warn(self, run: Run, found: Found, points: Any, known: dict[str, Any]) -> None:
         """Warn about a run that did not converge, chains that did not mix, and doubts."""
@@ -382,7 +387,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _require_same_shape(self, theta: Any, X: Any) -> None:
         """Refuse to go on from parameters of other components or other data."""
         wanted = self.n_components, X.shape[1]
-        if theta is not None and (found := (len(theta.weights), self._n_columns)) != wanted:
+        if (found := (len(theta.weights), self._n_columns)) != wanted:
             raise ValueError(
                 f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, "
                 f"but this one has {wanted[0]} in {wanted[1]}: begin anew, "
@@ -391,10 +396,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
 
     def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         """Return the messages of ``DoubtWarning``."""
-        must_link, cannot_link = known["must_link"], known["cannot_link"]
-        if must_link is None and cannot_link is None:
-            return []
-        return doubted_relations(theta, X, must_link, cannot_link)
+        return doubted_relations(theta, X, known["must_link"], known["cannot_link"])
 
     def _forget(self) -> None:
         """Delete the results of an earlier fit or step."""
@@ -450,14 +452,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points = self._read(batch) if theta is None else self._read_new(batch)
         if getattr(points, "has_gaps", False):
             raise ValueError(NO_BATCHES_WITH_GAPS)
-        self._require_same_shape(theta, points)
-        side = self._side(points, sample_weight, labels=labels)
+        side = self._side(points.shape[0], sample_weight, labels=labels)
         family, rng = self._family(), random_source(self.random_state)
-        with naming(side.first_points, "point"), workers(self.n_jobs) as map_blocks:
-            model = prepare(side, "auto", "auto", self.n_components, rng)
-            data = model.blocks(points, map_blocks)
-            if theta is None:
-                theta = self._starts_of_runs(points, side, rng, None)[0]()
+        with workers(self.n_jobs) as map_blocks:
+            data = Blocks.of(points, side, ENGINES["auto"], self.n_components, map=map_blocks)
+            theta = self._starts_of_runs(points, side, rng, theta)[0]()
             before: Average | None = getattr(self, "_batches", None)
             about = theta if before is None else before.about
             half = partial(expectation, theta, family=family, keep=False, about=about)
@@ -491,7 +490,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
+        with about_points(side):
             model = apply_engine(side, inference, engine, len(theta.weights))
             return points, model, model.blocks(points).gather(partial(assigned, theta, True))
 
@@ -715,3 +714,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
+
+
+@contextmanager
+def about_points(side: SideInformation) -> Iterator[None]:
+    """Context manager: errors name points instead of nodes, approximations are warned of once."""
+    with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
+        yield

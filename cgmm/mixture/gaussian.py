@@ -24,8 +24,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy.linalg.blas import dtrmm
 
+from cgmm.given import as_points
 from cgmm.mixture import products
-from cgmm.numerics import FloatArray, IntArray, as_points, block_height, cut
+from cgmm.numerics import FloatArray, IntArray, block_height, cut
 
 # Below this standard deviation the squares of its reciprocal overflow.
 SMALLEST_DEVIATION = 1e-153

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
-from cgmm.large.chunks import is_dask, like_array, read_chunks
+from cgmm.large.chunks import Chunks, fetch, like_array, read_chunks
 from cgmm.mixture.base import ConstrainedMixture
 from cgmm.mixture.covariance_prior import CovariancePrior
 from cgmm.mixture.doubts import poor_maximum, thin_covariances
@@ -32,12 +32,12 @@ from cgmm.mixture.initialise import (
     check_responsibilities,
     named_start,
 )  # fmt: skip
-from cgmm.mixture.missing import PointsWithGaps, filled, with_gaps
+from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation
-from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_ranges
+from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_extent
 from cgmm.runs import Rng
 
 NO_SCATTER = (
@@ -296,24 +296,28 @@ class ConstrainedGaussianMixture(ImputingMixture):
     # ------------------------------------------------------------------ the family
 
     def _read(self, X: ArrayLike) -> Any:
-        n_least = max(2, self.n_components)
-        if is_dask(X):
-            validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
-            chunks, corners = read_chunks(X)
-            check_scale(corners, self.reg_covar)
-            if self.covariance_prior == "fraley-raftery":
-                raise ValueError(NO_SCATTER)
-            self._prior = CovariancePrior.of(self.covariance_prior, corners, self.n_components)
-            return chunks
         # Column-major, since blocks are read column by column.
         as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
             as_is = {"dtype": X.dtype}  # a memmap is not copied
-        as_is |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": n_least}
-        points = with_gaps(np.asarray(validate_data(self, X, **as_is)))
+        as_is |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": max(2, self.n_components)}
+        points = np.asarray(validate_data(self, X, **as_is))
+        points = with_gaps(points) if np.isnan(np.sum(points)) else points
         check_scale(points, self.reg_covar)
-        self._prior = CovariancePrior.of(self.covariance_prior, points, self.n_components)
+        self._prior = None
+        if self.covariance_prior is not None:
+            self._prior = CovariancePrior.of(self.covariance_prior, points, self.n_components)
         return points
+
+    def _read_chunks(self, X: Any) -> Chunks:
+        n_least = max(2, self.n_components)
+        validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
+        chunks, corners = read_chunks(X)
+        check_scale(corners, self.reg_covar)
+        if self.covariance_prior == "fraley-raftery":
+            raise ValueError(NO_SCATTER)
+        self._prior = CovariancePrior.of(self.covariance_prior, corners, self.n_components)
+        return chunks
 
     def _read_new(self, X: ArrayLike) -> Any:
         allow_nan = {"ensure_all_finite": "allow-nan"}
@@ -336,6 +340,8 @@ class ConstrainedGaussianMixture(ImputingMixture):
         return len(self._thin(theta)) > 0
 
     def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        if known["must_link"] is None and known["cannot_link"] is None:
+            return self._thin(theta)
         doubts = super()._doubts(theta, X, known)
         if doubts and type(self) is ConstrainedGaussianMixture and X.shape[0] <= MOST:
             doubts = self._second_opinion(doubts, X, known)
@@ -347,7 +353,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
         other.set_params(init_params="auto", n_init=self.n_init + 2, warm_start=False, verbose=0)
         other.set_params(means_init=None, covariances_init=None, weights_init=None, random_state=0)
         with catch_warnings(action="ignore"):
-            other.fit(X, **known)
+            other.fit(fetch(X, np.arange(X.shape[0])), **known)  # type: ignore[arg-type]
         gain = other.log_evidence_ - self.log_evidence_
         if not gain > POOR:
             return doubts
@@ -359,11 +365,12 @@ class ConstrainedGaussianMixture(ImputingMixture):
         if len(given) == 3:
             return [lambda: Parameters(**given)] * self.n_init
         make: Callable[[], FloatArray]
+        complete = X.filled if isinstance(X, PointsWithGaps) else X
         if not isinstance(self.init_params, str):
             r = check_responsibilities(self.init_params, (len(X), self.n_components))
             make = partial(np.asarray, r)
         elif "means" in given:
-            make = partial(nearest, filled(X), given["means"])
+            make = partial(nearest, complete, given["means"])
         elif self.init_params == "auto":
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
             shape = self.n_components, self.covariance_type
@@ -371,7 +378,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
             makes = [partial(np.asarray, r) for r in found]
             return [partial(self._start_from, X, make, side, given) for make in makes]
         else:
-            make = partial(named_start, self.init_params, filled(X), self.n_components, rng, side)
+            make = partial(named_start, self.init_params, complete, self.n_components, rng, side)
         return [partial(self._start_from, X, make, side, given)] * self.n_init
 
     def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
@@ -419,7 +426,10 @@ class ConstrainedGaussianMixture(ImputingMixture):
         given: dict[str, FloatArray],
     ) -> Parameters:  # fmt: skip
         """Return what one M-step makes of responsibilities, but for what the user gives."""
-        made = ConstrainedGaussianMixture._family(self).start(X, side.counted(make()))
+        family = ConstrainedGaussianMixture._family(self)
+        if side.is_empty:
+            return family.start(X, make())._replace(**given)
+        made = family.start(X, side.counted(make()))
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(kept_alive(made.weights, len(X)))
         return made._replace(**given)
@@ -477,8 +487,8 @@ class _Unquestioned(ConstrainedGaussianMixture):
 def check_scale(X: FloatArray, reg_covar: float) -> None:
     """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
     # reg_covar gives columns of vanishing range a representable variance.
-    ranges = check_ranges(X, some_may_vanish=reg_covar >= SMALLEST_RANGE)
     lows, highs = X.min(axis=0), X.max(axis=0)
+    ranges = check_extent(lows, highs, len(X), some_may_vanish=reg_covar >= SMALLEST_RANGE)
     # Far from zero a mean is rounded by a noticeable part of a standard deviation.
     steps = np.spacing(np.maximum(-lows, highs))
     widths = np.maximum(highs - lows, np.sqrt(reg_covar))

@@ -326,7 +326,7 @@ def named_start(
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
         responsibilities = STARTS[name](X, n_components, rng)
-    return honour(responsibilities, side)
+    return responsibilities if side.is_empty else honour(responsibilities, side)
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:

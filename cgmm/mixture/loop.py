@@ -14,18 +14,33 @@ r_ik   responsibilities, p(z_i = k | X, θ, what is known)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from cgmm.given import as_points
 from cgmm.large.batches import add_statistics
 from cgmm.large.blocks import Block, Blocks, Points
 from cgmm.large.chunks import Cluster
 from cgmm.mixture.family import AnyTheta, Family, Theta, with_settings
 from cgmm.network import Infer, SideInformation
-from cgmm.numerics import FloatArray, as_points, log_powers, most_probable
+from cgmm.numerics import (
+    FloatArray,
+    WarnedOnce,
+    log_normalise,
+    log_powers,
+    most_probable,
+    warn_caller,
+)  # fmt: skip
+
+# Responsibilities of a sampler never stop moving. If they only fluctuate, their distance after LAG
+# iterations is at most STEPS mean steps, and no step is larger than LARGEST.
+LAG, STEPS, LARGEST = 5, 1.5, 0.05
 
 
 class Posterior(NamedTuple):
@@ -227,7 +242,8 @@ def em(
     """
     if not isinstance(X, Blocks | Cluster):
         X = Blocks(side, [Block(as_points(X), slice(None), side, cast("Infer", infer))])
-    family = with_settings(family, **settings)
+    if settings:
+        family = with_settings(family, **settings)
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
         # Results add up over blocks; r_ik are kept only if one block has all points.
@@ -249,13 +265,19 @@ def expectation(
     moments of earlier batches are ``about`` others, from those.
     """
     X, side = block.X, block.side
-    nodes, log_z, *_ = block.infer(node_unaries(X, parameters, side))
-    counts = side.multiplicity if side.copies is None else side.multiplicity * side.copies
-    r = side.spread(nodes)
+    unary, n = node_unaries(X, parameters, side), side.multiplicity
+    if block.infer is None:  # nothing is known: points are independent, and each counts once
+        r, log_totals = log_normalise(unary, names=side.first_points)
+        counts, log_z, counted = n @ r, float(log_totals.sum()), r
+    else:
+        nodes, log_z, *_ = block.infer(unary)
+        r = side.spread(nodes)
+        counts = (n if side.copies is None else n * side.copies) @ nodes
+        counted = side.counted(r)
     statistics = None
     if family is not None:
-        statistics = family.statistics(X, side.counted(r), parameters if about is None else about)
-    return r if keep else None, counts @ nodes, log_z, statistics
+        statistics = family.statistics(X, counted, parameters if about is None else about)
+    return r if keep else None, counts, log_z, statistics
 
 
 def assigned(parameters: Theta, keep: bool, block: Block) -> Any:
@@ -267,6 +289,143 @@ def assigned(parameters: Theta, keep: bool, block: Block) -> Any:
 def no_prior(weights: FloatArray) -> float:
     """Return 0, the log Z_prior where no relations and chunklets are known."""
     return 0.0
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+def follow(
+    begin: Callable[[int], Iterator[tuple[Any, Posterior]]], number: int = 0, *, tol: float,
+    max_iter: int, verbose: int = 0, rate: Callable[[Run], float] | None = None,
+    report: Callable[[Run], Run] = lambda run: run,
+) -> Run:  # fmt: skip
+    """Follow EM until an iteration gains too little, then for one more, and return the run.
+
+    Parameters
+    ----------
+    begin : callable
+        From the run's number to its pairs of parameters and posterior, as :func:`cgmm.mixture.em`
+        yields them.
+    number : int, default=0
+        The run's number.
+    tol : float
+        Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
+        engine reports no evidence (NaN), the mean over points of the responsibility that moves from
+        one component to another; there a run ends, too, when five iterations have led no further
+        than one and a half do on average: what moves is the sampler's noise.
+    max_iter : int
+        Most iterations.
+    verbose : int, default=0
+        1: a line at the end; 2: a line an iteration too.
+    rate : callable, default=None
+        The score by which the run is compared with others; default: its log-evidence.
+    report : callable, optional
+        From the run to the one that is reported, which may know more of its evidence.
+
+    Returns
+    -------
+    Run
+        As far as it went; ``interrupted`` if the keyboard ended it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no iteration is complete that could be kept.
+
+    Examples
+    --------
+    >>> r = np.eye(2)
+    >>> pairs = [(None, Posterior(r, r.sum(0), evidence)) for evidence in (-9.0, -5.0, -5.0, -5.0)]
+    >>> run = follow(lambda number: iter(pairs), tol=1e-3, max_iter=10)
+    >>> run.history, run.converged
+    ([-9.0, -5.0, -5.0], True)
+    """
+    run: Run | None = None
+    gain, path = np.inf, deque[FloatArray](maxlen=LAG + 1)
+    with WarnedOnce() as warned:
+        try:
+            for parameters, posterior in begin(number):
+                before, history = run, [] if run is None else [*run.history, run.score]
+                stalls: list[Any] = []
+                if warned.held:
+                    # Keep only the last convergence warning: the next E-step may converge.
+                    stalls = [held for held in warned.held if held[1] is ConvergenceWarning]
+                    warned.held[:] = [held for held in warned.held if held not in stalls]
+                run = Run(parameters, posterior, history, gain < tol, warnings=tuple(stalls[-1:]))
+                if verbose > 1 and history:
+                    print(f"  iteration {run.n_iter:4d}   log-evidence {history[-1]:.6f}")
+                if run.converged or run.n_iter == max_iter:
+                    break
+                if np.isnan(posterior.log_evidence):
+                    path.append(posterior.responsibilities)
+                    gain = _movement(path)
+                elif before is not None:
+                    gained = posterior.log_evidence - before.posterior.log_evidence
+                    gain = abs(gained) / posterior.n_points
+        except KeyboardInterrupt:
+            if run is None or run.n_iter == 0:
+                raise
+            run = run._replace(interrupted=True)
+            # Warnings of an unfinished E-step do not count.
+            warned.held[:] = [held for held in warned.held if held[1] is not ConvergenceWarning]
+    run = report(cast("Run", run))
+    if run.interrupted:
+        return run
+    if verbose:
+        state = "converged" if run.converged else "stopped"
+        print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
+    return run if rate is None else run._replace(stand_in=rate(run))
+
+
+def _movement(path: Sequence[FloatArray]) -> float:
+    """Return the responsibility that moved in the last step, or 0 if it is a sampler's noise."""
+    steps = [_moved(*pair) for pair in pairwise(path)]
+    are_small = len(steps) == LAG and max(steps) <= LARGEST
+    if are_small and _moved(path[0], path[-1]) <= STEPS * np.mean(steps):
+        return 0.0
+    return steps[-1] if steps else np.inf
+
+
+def _moved(before: FloatArray, after: FloatArray) -> float:
+    """Return the responsibility that changed components, a mean over points."""
+    return float(np.abs(after - before).sum(axis=1).mean() / 2)
+
+
+def warn_about(run: Run, max_iter: int) -> None:
+    """Warn about a kept run that did not converge, or has components without points.
+
+    Parameters
+    ----------
+    run : Run
+        From :func:`best_of`.
+    max_iter : int
+        Most iterations, to be named.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If it was interrupted or did not converge, if the engine did not settle in its last E-step,
+        or if a component explains no point.
+    """
+    for text, kind in run.warnings:
+        warn_caller(text, kind)
+    if run.interrupted:
+        warn_caller(
+            f"EM was interrupted; the best fit so far, of {len(run.history)} iterations, is kept.",
+            ConvergenceWarning,
+        )
+    elif not run.converged:
+        warn_caller(
+            f"EM did not converge in {max_iter} iterations; look at history_, and increase "
+            "max_iter or tol.",
+            ConvergenceWarning,
+        )
+    for k in np.flatnonzero(run.parameters.weights < 1e-9):
+        warn_caller(
+            f"component {k} explains no point any more and has weight zero; use fewer components, "
+            "or another start.",
+            ConvergenceWarning,
+        )
 
 
 # ---------------------------------------------------------------------------- the network's unaries
@@ -308,12 +467,13 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
     array([[-3.2242, -3.2242],
            [-1.6121, -1.6121]])
     """
-    unary, weights = side.sum_over_nodes(parameters.log_density(X)), parameters.weights
-    if side.nodes_are_points and side.points_are_sampled:
+    unary, weights = parameters.log_density(X), parameters.weights
+    if side.is_empty:
         with np.errstate(divide="ignore"):
             unary += np.log(weights)
-    else:
-        unary += prior_unaries(weights, side)
+        return unary
+    unary = side.sum_over_nodes(unary)
+    unary += prior_unaries(weights, side)
     mask = side.mask(len(weights))
     if mask is not None:
         unary[~mask] = -np.inf

@@ -130,6 +130,7 @@ class Pooling(NamedTuple):
         if isinstance(X, PointsWithGaps):
             return X.statistics(responsibilities, parameters, self.diagonal, self.shared)
         means, whiteners = parameters.means, whiten(parameters.covariances)[0]
+        shifts = means - means.mean(axis=0)
         total: Any = (0.0, 0.0, 0.0)
         for part in cut(len(X), block_height(*means.shape)):
             r, phi = responsibilities[part], None
@@ -138,7 +139,7 @@ class Pooling(NamedTuple):
             if phi is None:
                 found = moments_about(means, X[part], r, self.diagonal, self.shared)
             else:
-                counts, first, second = products.about_means((phi @ r).T, means, self.diagonal)
+                counts, first, second = products.about_shifts((phi @ r).T, shifts, self.diagonal)
                 found = counts, first, self._sum(second)
             total = tuple(map(np.add, total, found))
         return cast("Statistics", total)

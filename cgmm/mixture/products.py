@@ -117,17 +117,13 @@ def natural_parameters(
     return np.column_stack([constants, linear, quadratic])
 
 
-def about_means(
-    sums: FloatArray, means: FloatArray, diagonal: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return counts, first and second moments about the means from Σ_i r_ik φ(x_i)."""
-    return about_shifts(sums, means - means.mean(axis=0), diagonal)
-
-
 def about_shifts(
     sums: FloatArray, shifts: FloatArray, diagonal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same for means (K, D) that are measured from the origin of φ."""
+    """Return counts, first and second moments about the means from Σ_i r_ik φ(x_i).
+
+    The means are ``shifts`` (K, D) from the origin of φ.
+    """
     n_dims = shifts.shape[1]
     counts, firsts, seconds = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     moved = firsts - counts[:, None] * shifts

@@ -144,7 +144,7 @@ class Batch(NamedTuple):
         sums = phi.sum(axis=0) if side.copies is None else side.copies @ phi
         places = means_of_nodes(Z, side)
         origin = np.zeros((1, Z.shape[1]))
-        total = products.about_means(sums[None], origin, ball.ndim == 1)[2][0]
+        total = products.about_shifts(sums[None], origin, ball.ndim == 1)[2][0]
         # K components share the volume of all the data.
         prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
         prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
@@ -430,7 +430,7 @@ def own_moments(
     components of few points alive.
     """
     origin = np.zeros((len(r), batch.places.shape[1]))
-    counts, sums, squares = products.about_means(r @ batch.phi, origin, batch.is_diagonal)
+    counts, sums, squares = products.about_shifts(r @ batch.phi, origin, batch.is_diagonal)
     means = sums / np.maximum(counts, 1e-9)[:, None]
     scatter = squares - outer(means, batch.is_diagonal) * widen(counts, squares)
     scatter = (scatter + batch.prior) / widen(counts + 1, squares)

@@ -36,6 +36,7 @@ from cgmm.network.relations import (
 from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
 SAMPLING = ("points", "chunklets")
+NO_PAIRS = np.empty((0, 2), dtype=np.intp)
 
 
 class SideInformation(NamedTuple):
@@ -51,7 +52,7 @@ class SideInformation(NamedTuple):
     """(n_nodes,) class of each node, -1 if unknown; None if no point has a label."""
     allowed: BoolArray | None = None
     """(n_nodes, K) booleans: the classes still allowed; None if all are."""
-    must_link: IntArray = np.empty((0, 2), dtype=np.intp)
+    must_link: IntArray = NO_PAIRS
     """(P, 2) must-links as given, kept so that an error can show a contradicting chain."""
     first_points: IntArray = np.empty(0, dtype=np.intp)
     """(n_nodes,) first point of each node, by which messages name it."""
@@ -151,6 +152,13 @@ class SideInformation(NamedTuple):
         """True if all nodes are single points of multiplicity one without edges: Z_prior is one."""
         is_single = self.power is None or bool((self.multiplicity == 1).all())
         return self.nodes_are_points and len(self.graph.edges) == 0 and is_single
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is known: no relation, label, allowed class or weight."""
+        if not (self.labels is None and self.allowed is None and self.power is self.copies is None):
+            return False
+        return self.graph.n_nodes == len(self.node_of) and len(self.graph.edges) == 0
 
     @property
     def tied(self) -> BoolArray:
@@ -429,8 +437,8 @@ class SideInformation(NamedTuple):
 def build_empty(n_samples: int, sampling: str = "points") -> SideInformation:
     """Return the side information of a plain mixture: nothing is known."""
     _check(n_samples, sampling)
-    points = np.arange(n_samples)
-    return SideInformation(points, np.ones(n_samples), edgeless(n_samples), first_points=points)
+    points, graph = np.arange(n_samples), Graph(n_samples, NO_PAIRS, np.empty(0))
+    return SideInformation(points, np.ones(n_samples), graph, first_points=points)
 
 
 def contracted(

@@ -21,9 +21,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from cgmm.diagnose import judge
-from cgmm.given import read_rows
+from cgmm.given import as_points, read_rows
 from cgmm.mixture import Parameters
-from cgmm.numerics import BoolArray, FloatArray, IntArray, as_points, check_pairs
+from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
 from cgmm.plot.arguments import estimator_of, flatten, theta_of
 from cgmm.plot.mixtures import ellipses, scatter
 from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, marker

@@ -22,8 +22,7 @@ from mixture_problems import (
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
-from cgmm.large.blocks import Blocks, with_copies
-from cgmm.large.threads import workers
+from cgmm.large.blocks import Blocks, with_copies, workers
 from cgmm.mixture import (
     POOLINGS,
     Parameters,

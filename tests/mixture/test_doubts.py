@@ -129,3 +129,12 @@ def test_thin_covariances_of_every_type_are_noticed(covariance_type):
     X[:25] = 0.0
     alone = ConstrainedGaussianMixture(2, covariance_type=covariance_type, means_init=X[[0, -1]])
     assert len(words(alone, X)) == 1
+
+
+def test_a_fit_of_a_dask_array_is_compared_with_a_second_fit_in_memory():
+    """A must-link between two far clumps is doubted, which starts the second fit."""
+    da = pytest.importorskip("dask.array")
+    X = np.repeat([[0.0], [9.0]], 50, axis=0) + np.random.default_rng(0).normal(size=(100, 1))
+    model = ConstrainedGaussianMixture(2, random_state=0, init_params="kmeans")
+    texts = words(model, da.from_array(X, chunks=(40, 1)), must_link=[[0, 99]])
+    assert [text for text in texts if "most against 0 and 99 together" in text]

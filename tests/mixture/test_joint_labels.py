@@ -16,10 +16,10 @@ from cgmm.inference import ENGINES
 from cgmm.inference.feasible import SearchBudgetError
 from cgmm.inference.gibbs import Chains, gibbs
 from cgmm.metrics import broken_relations
-from cgmm.mixture import assignments as module
-from cgmm.mixture import log_joint
+from cgmm.mixture import follow, log_joint
+from cgmm.mixture import problem as module
 from cgmm.mixture.loop import Posterior
-from cgmm.mixture.runs import follow, warn_about_chains
+from cgmm.mixture.problem import warn_about_chains
 from cgmm.network import Marginals, NetworkError
 from cgmm.numerics import warn_caller
 

@@ -19,7 +19,7 @@ import cgmm
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
-from cgmm.mixture import Prior, assignments, log_joint, node_unaries
+from cgmm.mixture import Prior, log_joint, node_unaries, problem
 from cgmm.mixture.prior import SelectedPairs
 from cgmm.network import (
     ApproximationWarning,
@@ -158,7 +158,7 @@ def test_the_evidence_is_comparable_between_weight_updates(weights, name, monkey
     X, _z, known = three_clumps(4, 40, 90)
     if weights == "auto":
         monkeypatch.setattr(
-            assignments, "QUESTIONS", 1e8
+            problem, "QUESTIONS", 1e8
         )  # too expensive for an exact update by default
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)
