@@ -25,7 +25,8 @@ from cgmm.mixture.loop import (
 from cgmm.mixture.pooling import POOLINGS, Pooling, lower_bound, penalty
 from cgmm.mixture.prior import Prior
 from cgmm.mixture.weights import (
-    UPDATES, Update, auto, cautious, closed_form, exact, grid, ignore, pseudo_likelihood,
+    UPDATES, Update, cautious, choose_update, closed_form, grid, ignore, match_counts,
+    pseudo_likelihood,
 )  # fmt: skip
 from cgmm.runs import best_of
 
@@ -33,10 +34,11 @@ __all__ = [
     "GUIDED_STARTS", "POOLINGS", "STARTS", "UPDATES", "CategoricalParameters", "Categories",
     "ConstrainedCategoricalMixture", "ConstrainedGaussianMixture", "ConstrainedMixture",
     "Family", "MixedMixture", "Parameters", "Points", "PointsWithGaps", "Pooling", "Posterior",
-    "Prior", "Run", "SemiSupervisedGaussianClassifier", "Statistics", "Theta", "Update", "auto",
-    "best_of", "cautious", "chunklet_seeds", "closed_form", "e_step", "em", "exact",
+    "Prior", "Run", "SemiSupervisedGaussianClassifier", "Statistics", "Theta", "Update", "best_of",
+    "cautious", "choose_update", "chunklet_seeds", "closed_form", "e_step", "em",
     "far_points", "follow", "from_chunklets", "from_labels", "from_responsibilities",
-    "grid", "honour", "ignore", "log_density", "log_joint", "lower_bound", "m_step", "nearest",
+    "grid", "honour", "ignore", "log_density", "log_joint", "lower_bound", "m_step", "match_counts",
+    "nearest",
     "node_unaries", "one_hot", "penalty", "prior_unaries", "pseudo_likelihood", "random_points",
     "random_responsibilities", "sample", "seeds", "warn_about", "with_gaps",
 ]  # fmt: skip

@@ -63,7 +63,7 @@ NO_MAXIMUM = (
 # ---------------------------------------------------------------------------- the updates
 
 
-def auto(prior: Prior) -> Update:
+def choose_update(prior: Prior) -> Update:
     """Return the update that matches counts if the engine is exact, else the cautious one.
 
     Parameters
@@ -74,7 +74,7 @@ def auto(prior: Prior) -> Update:
     Returns
     -------
     callable
-        The update :func:`exact` or :func:`cautious`; which, is found out at the first call.
+        The update :func:`match_counts` or :func:`cautious`; which, is found out at the first call.
 
     Notes
     -----
@@ -86,9 +86,9 @@ def auto(prior: Prior) -> Update:
     >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, preferences=[[0, 1, -9.0]])
     >>> counts = np.array([1.2, 1.8])
-    >>> auto(Prior(side, ENGINES["pairs"]))(counts).round(3)
+    >>> choose_update(Prior(side, ENGINES["pairs"]))(counts).round(3)
     array([0.2, 0.8])
-    >>> auto(Prior(side, ENGINES["mean_field"]))(counts).round(3)
+    >>> choose_update(Prior(side, ENGINES["mean_field"]))(counts).round(3)
     array([0.4, 0.6])
     """
     chosen = cache(lambda n_components: UPDATES[resolve(prior, n_components)](prior))
@@ -161,7 +161,7 @@ def closed_form(expected_counts: FloatArray) -> FloatArray:
     return expected_counts / total
 
 
-def exact(prior: Prior) -> Update:
+def match_counts(prior: Prior) -> Update:
     """Return the update that matches expected counts of posterior and prior: the maximiser.
 
     Parameters
@@ -190,7 +190,7 @@ def exact(prior: Prior) -> Update:
 
     >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, cannot_link=[[0, 1]])
-    >>> update = exact(Prior(side, ENGINES["pairs"]))
+    >>> update = match_counts(Prior(side, ENGINES["pairs"]))
     >>> update(np.array([1.2, 1.8])).round(6)
     array([0.2, 0.8])
     """
@@ -343,8 +343,8 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
 
 
 UPDATES: dict[str, Callable[[Prior], Update]] = {
-    "auto": auto,
-    "exact": exact,
+    "auto": choose_update,
+    "exact": match_counts,
     "pseudo-likelihood": pseudo_likelihood,
     "ignore": ignore,
     "cautious": cautious,

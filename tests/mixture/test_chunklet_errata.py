@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from cgmm import primer
 from cgmm.inference import ENGINES
-from cgmm.mixture import Parameters, Prior, e_step, exact
+from cgmm.mixture import Parameters, Prior, e_step, match_counts
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
@@ -53,7 +53,7 @@ def test_a_cannot_link_costs_sampled_chunklets_their_closed_form():
     prior, counts = Prior(side, ENGINES["pairs"]), np.array([3.0, 2.0])
     assert not prior.is_one
     # Without the cannot-link it would be 3 of 5.
-    assert exact(prior)(counts)[0] == pytest.approx(2 / 3, abs=1e-3)
+    assert match_counts(prior)(counts)[0] == pytest.approx(2 / 3, abs=1e-3)
 
 
 @pytest.mark.parametrize(("with_cannot_links", "right"), [(True, True), (False, False)])
@@ -68,7 +68,7 @@ def test_random_pairs_need_their_cannot_links_where_points_are_sampled(with_cann
     # The classes are known, so only the weights can be wrong.
     first = np.unique(side.node_of, return_index=True)[1]
     counts = np.bincount(z[first], side.multiplicity)
-    weights = exact(Prior(side, ENGINES["auto"]))(counts)
+    weights = match_counts(Prior(side, ENGINES["auto"]))(counts)
     assert (abs(weights - pi).max() < 0.025) == right
     # With must-links alone the common class gets too little.
     assert right or weights[0] < 0.62

@@ -24,7 +24,7 @@ from cgmm.diagnose import judge, log_odds_together
 from cgmm.inference import ENGINES, min_fill
 from cgmm.inference.clique import clique
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.mixture import Parameters, Prior, exact
+from cgmm.mixture import Parameters, Prior, match_counts
 from cgmm.mixture.prior import PairwisePrior
 from cgmm.network import Graph, connected_components, simplify, spanning_forest
 from cgmm.scenarios import certainty_from_weight, preferences, weight_from_certainty
@@ -160,7 +160,7 @@ def test_em_with_relations_climbs_as_the_package_does(seed, K, sampling):
     course = list(primer.constrained_em(known.X, theta, chunklet, n, *net, primer.tied, 2))
     assert course[1][1] >= course[0][1] - 1e-7
     side = known.side(sampling)
-    update = exact(Prior(side, ENGINES["exact"]))
+    update = match_counts(Prior(side, ENGINES["exact"]))
     pairs = list(courses(course, known.X, theta, side, "tied", update, "exact"))
     (_, *start), (height, weights, *rest) = pairs[:4], pairs[4:]
     for mine, theirs in (pairs[0], *start, *rest):
