@@ -25,9 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.inference import ENGINES, engine_name, named_engine, needs_seed
 from cgmm.inference.best_assignment import Assignment, find_best
-from cgmm.inference.gibbs import FEWEST_DRAWS, effective_sample_size, r_hat
 from cgmm.inference.feasible import SearchBudgetError, feasible_assignment, require_colourable
-from cgmm.inference.gibbs import Chains
+from cgmm.inference.gibbs import FEWEST_DRAWS, Chains, effective_sample_size, r_hat
 from cgmm.large.blocks import Blocks, Map, Points
 from cgmm.large.chunks import Chunks, Cluster
 from cgmm.mixture.family import Family
