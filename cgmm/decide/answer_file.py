@@ -2,12 +2,13 @@
 
 The first line says which table was asked about. Each later line is one event: an answer, the
 withdrawal of an answer, or its revision. A line is on the disk before the interview goes on, so a
-process that is killed loses nothing that it has confirmed. Several interviews, of one process or of
-several, may append to the same file at once. :class:`cgmm.decide.Interview` uses this; chapter 15
+process that is killed loses nothing that it has confirmed. Each line is appended by one system call
+and answers are numbered by their place in the file, so several interviews, of one process or of
+several, may append at once without a lock. :class:`cgmm.decide.Interview` uses this; chapter 15
 explains interviews.
 
 =========  ====================================================================
-event      one line after the first, e.g. ``{"number": 0, "i": 3, "j": 17, "answer": "same", ...}``
+event      one line after the first, e.g. ``{"i": 3, "j": 17, "answer": "same", ...}``
 number     position of an answer among all answers of the file, e.g. 0
 =========  ====================================================================
 """
@@ -17,22 +18,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgmm.numerics import FloatArray
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None  # type: ignore[assignment]  # Windows has no such locks.
-
 REPLIES = ("same", "different", "unsure")
 FORMAT = "cgmm answers, version 1"
+TORN = b" (incomplete)\n"
+"""End of a line whose writer was killed before it could confirm the answer."""
 
 
 class Answer(NamedTuple):
@@ -78,14 +74,14 @@ class AnswerFile:
 
     def __init__(self, path: str | os.PathLike[str] | None, X: FloatArray) -> None:
         self.answers: dict[int, Answer] = {}
-        self.path = None if path is None else Path(path)
-        self._n_points, self._n_given, self._offset = len(X), 0, 0
+        self._path = None if path is None else Path(path)
+        self._n_points, self._n_given, self._offset, self._ending = len(X), 0, 0, b""
         self._header = {
             "format": FORMAT, "rows": len(X), "columns": X.shape[1], "fingerprint": fingerprint(X)
         }  # fmt: skip
-        if self.path is not None:
-            with self._lock() as file:
-                self._read_new(file)
+        if self._path is not None:
+            self._begin(self._path)
+            self._read_new(self._path)
 
     def give(self, answer: Answer) -> None:
         """Append an answer and return once it is on the disk."""
@@ -100,87 +96,65 @@ class AnswerFile:
         self._append({"revise": number, "answer": reply})
 
     def _append(self, event: dict[str, Any]) -> None:
-        """Write one event, after reading the events that other processes have appended."""
-        if self.path is None:
+        """Write one event, and read what this and other processes have written."""
+        if self._path is None:
             self._apply(event)
             return
-        with self._lock() as file:
-            self._read_new(file)
-            self._write(file, event)
-            self._read_new(file)
+        self._read_new(self._path)
+        with open(self._path, "ab") as file:
+            file.write(self._ending + _as_line(event))
+            file.flush()
+            os.fsync(file.fileno())
+        self._read_new(self._path)
 
-    @contextmanager
-    def _lock(self) -> Iterator[BinaryIO]:
-        """Open the file for reading and appending, and keep other processes from it meanwhile."""
-        assert self.path is not None
-        with open(self.path, "a+b") as file:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
+    def _begin(self, path: Path) -> None:
+        """Write the header, or the part of it that a killed process did not write."""
+        header = _as_line(self._header)
+        with open(path, "a+b") as file:
+            file.seek(0)
+            begun = file.read(len(header))
+            if header.startswith(begun):
+                file.write(header[len(begun) :])
 
-    def _write(self, file: BinaryIO, event: dict[str, Any]) -> None:
-        file.write(json.dumps(event, ensure_ascii=False).encode("utf8") + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-    def _read_new(self, file: BinaryIO) -> None:
+    def _read_new(self, path: Path) -> None:
         """Apply the lines that this object has not read yet."""
-        file.seek(self._offset)
-        lines = file.read().splitlines(keepends=True)
+        with open(path, "rb") as file:
+            file.seek(self._offset)
+            lines = file.readlines()
         for line in lines:
-            if not line.endswith(b"\n") and self._mend(file, line):
+            is_ended = line.endswith(b"\n")
+            try:
+                self._read_line(line)
+            except ValueError:
+                if is_ended or self._offset == 0:
+                    raise
+                self._ending = TORN
                 return
-            self._read_line(line)
             self._offset += len(line)
-        if self._offset == 0:
-            self._begin(file)
-
-    def _begin(self, file: BinaryIO) -> None:
-        self._write(file, self._header)
-        self._offset = file.tell()
-
-    def _mend(self, file: BinaryIO, last: bytes) -> bool:
-        """End a last line that has no line break; True if it was incomplete and is removed.
-
-        The process that wrote an incomplete line was killed before it could confirm the answer.
-        """
-        begins = b'{"' if self._offset else b'{"format": "cgmm'
-        length = min(len(begins), len(last))
-        if last[:length] != begins[:length]:
-            raise ValueError(self._explain(last))
-        try:
-            json.loads(last)
-        except ValueError:
-            file.truncate(self._offset)
-            if self._offset == 0:
-                self._begin(file)
-            return True
-        file.write(b"\n")
-        self._offset += 1
-        return False
+            self._ending = b"" if is_ended else b"\n"
 
     def _read_line(self, line: bytes) -> None:
+        if line == b"\n" or line.endswith(TORN):
+            return
         try:
             event = json.loads(line)
-            if self._offset == 0:
+            # Two processes that create the file at once write two headers.
+            if self._offset == 0 or "format" in event:
                 self._check_header(event)
             else:
                 self._apply(event)
         except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ValueError(self._explain(line)) from error
-
-    def _explain(self, line: bytes) -> str:
-        return (
-            f"{self.path} is no file of answers: it has the line {line[:60]!r}. Choose another "
-            "path for the answers, or restore the file from a copy."
-        )
+            raise ValueError(
+                f"{self._path} is no file of answers: it has the line {line[:60]!r}. Choose "
+                "another path for the answers, or restore the file from a copy."
+            ) from error
 
     def _check_header(self, header: dict[str, Any]) -> None:
         if header["format"] != FORMAT:
             raise KeyError("format")
         if header["fingerprint"] != self._header["fingerprint"]:
             raise ValueError(
-                f"{self.path} has answers about another table, of {header['rows']} rows and "
+                f"{self._path} has answers about another table, of {header['rows']} rows and "
                 f"{header['columns']} columns; this one has {self._header['rows']} rows and "
                 f"{self._header['columns']} columns, or other values. Give the table and the "
                 "columns that the answers belong to, or another path."
@@ -199,6 +173,10 @@ class AnswerFile:
                 raise KeyError("row number")
             self.answers[self._n_given] = answer
             self._n_given += 1
+
+
+def _as_line(event: dict[str, Any]) -> bytes:
+    return json.dumps(event, ensure_ascii=False).encode() + b"\n"
 
 
 def fingerprint(X: FloatArray) -> str:
