@@ -6,15 +6,17 @@ pairs; chapter 15 explains why this loses no information.
 
 =========  ====================================================================
 group      (N,) group of each row, numbered by first rows, e.g. [0, 1, 0]
-apart      pairs of groups that answers keep apart, in both orders
+apart      pairs of groups about which the answer was "different"
 closed     pairs of groups that are apart, or about which the answer was "unsure"
+between    the answer about a pair of groups, e.g. {(0, 4): "different", (4, 0): "different"}
 =========  ====================================================================
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -59,16 +61,15 @@ class ImpliedPairs:
         self._report_too_many()
 
     def _read(self, n_rows: int, links: Sequence[tuple[int, int]]) -> None:
-        """Derive groups, and the pairs of groups that are apart or closed."""
+        """Derive groups, and the answers between them; "different" counts more than "unsure"."""
         self._must = np.array(links, dtype=np.intp).reshape(-1, 2)
         self.group = closure(n_rows, self._must)
-        self._apart, self._closed = set[tuple[int, int]](), set[tuple[int, int]]()
-        for answer in self._answers:
-            if answer.answer != "same":
-                g, h = self.group[[answer.i, answer.j]].tolist()
-                self._closed |= {(g, h), (h, g)}
-                if answer.answer == "different":
-                    self._apart |= {(g, h), (h, g)}
+        self._between = {
+            pair: reply
+            for reply in ("unsure", "different")
+            for a in self._answers if a.answer == reply
+            for pair in permutations(self.group[[a.i, a.j]].tolist())
+        }  # fmt: skip
 
     @property
     def groups_asked_about(self) -> list[int]:
@@ -78,11 +79,11 @@ class ImpliedPairs:
 
     def is_apart(self, g: int, h: int) -> bool:
         """Return True if answers keep two groups apart."""
-        return (g, h) in self._apart
+        return self._between.get((g, h)) == "different"
 
     def is_closed(self, g: int, h: int) -> bool:
         """Return True if there is nothing to ask about two groups."""
-        return g == h or (g, h) in self._closed
+        return g == h or (g, h) in self._between
 
     def is_open(self, i: int, j: int) -> bool:
         """Return True if a pair of rows is neither answered nor implied."""
@@ -106,35 +107,35 @@ class ImpliedPairs:
 
     def _find_mutually_apart(self) -> list[int]:
         """Find groups that are mutually apart, greedily by decreasing number of differences."""
-        degree = dict[int, int]()
-        for g, h in self._apart:
-            if g != h:
-                degree[g] = degree.get(g, 0) + 1
+        degree = Counter(g for g, h in self._between if g != h and self.is_apart(g, h))
         found = list[int]()
         for g in sorted(degree, key=lambda g: (-degree[g], g)):
-            if all((g, h) in self._apart for h in found):
+            if all(self.is_apart(g, h) for h in found):
                 found.append(g)
         return found
 
     def _link_by_count(self) -> tuple[int, int] | None:
         """Return first rows of two groups that must be one class, since all others are apart."""
         found, first = self._find_mutually_apart(), self._first_rows()
-        if len(found) != self.n_components or self.n_components == 1:
-            return None
-        for g in sorted({g for g, _ in self._apart} - set(found)):
-            left = [h for h in found if (g, h) not in self._apart]
-            if len(left) == 1:
-                return int(first[g]), int(first[left[0]])
+        if len(found) == self.n_components > 1:
+            for g in sorted({g for g, _ in self._between} - set(found)):
+                left = [h for h in found if not self.is_apart(g, h)]
+                if len(left) == 1:
+                    return int(first[g]), int(first[left[0]])
         return None
 
     # ------------------------------------------------------------------------ contradictions
 
     def _report_chains(self) -> None:
         """Find each "different" answer within a group, with the chain of "same" answers."""
+        said_same = {
+            frozenset(a[:2]): number
+            for number, a in enumerate(self._answers) if a.answer == "same"
+        }  # fmt: skip
         for number, answer in enumerate(self._answers):
             if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
                 chain = must_link_chain(self._must, answer.i, answer.j)
-                links = [self._find_number(*pair) for pair in pairwise(chain)]
+                links = [said_same[frozenset(pair)] for pair in pairwise(chain)]
                 text = " - ".join(map(str, chain))
                 self.contradictions.append(Contradiction(
                     [number, *links],
@@ -152,14 +153,5 @@ class ImpliedPairs:
             if a.answer == "different" and {*self.group[[a.i, a.j]].tolist()} <= {*found}
         ][::-1]  # fmt: skip
         rows = ", ".join(map(str, self._first_rows()[found].tolist()))
-        message = (
-            f"Rows {rows} are all said to be different, but there are only {self.n_components}"
-        )
-        self.contradictions.append(Contradiction(numbers, f"{message} groups."))
-
-    def _find_number(self, i: int, j: int) -> int:
-        """Return the position of the last answer "same" about a pair."""
-        return max(
-            number for number, a in enumerate(self._answers)
-            if a.answer == "same" and {a.i, a.j} == {i, j}
-        )  # fmt: skip
+        message = f"Rows {rows} are all said to be different, but there are only"
+        self.contradictions.append(Contradiction(numbers, f"{message} {self.n_components} groups."))
