@@ -46,7 +46,6 @@ from cgmm.mixture import ConstrainedGaussianMixture, MixedMixture
 from cgmm.mixture.columns import encode_table
 from cgmm.network import SideInformation
 from cgmm.numerics import (
-    BoolArray,
     FloatArray,
     IntArray,
     Seed,
@@ -128,6 +127,14 @@ class Interview:
     random_state : int, RandomState, Generator or None, default=None
         The first row, the checks, and the starts of the default model.
 
+    Attributes
+    ----------
+    table : (N, D) array or DataFrame
+        The table that is asked about. Categories are codes, in the last columns, and empty cells
+        are NaN. If a model was given, a table with categories is unchanged.
+    coordinates : (N, n) array
+        Numbers by which rows can be drawn: a complete table of numbers itself.
+
     Raises
     ------
     ValueError
@@ -179,9 +186,10 @@ class Interview:
         with explain_missing(X):
             encoded, n_numbers = encode_table(X)
         are_numbers = n_numbers == encoded.shape[1]
-        self._X: Any = encoded if model is None or are_numbers else X
+        self.table: Any = encoded if model is None or are_numbers else X
         self._Z = coordinates(encoded, n_numbers)
         self._is_complete = are_numbers and not np.isnan(encoded).any()
+        self.coordinates: FloatArray = encoded if self._is_complete else self._Z
         check_integer("n_components", n_components, 1, len(encoded))
         if not 0 < float(probability("error_rate", error_rate)) < 0.5:
             raise ValueError(
@@ -200,10 +208,12 @@ class Interview:
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="interview")
         self._pending: Future[list[Any]] | None = None
         self._question: Question | None = None
-        self._start_anew()
+        self._understand()
+        fits = self._fresh_fits(self._models_to_fit(), self.answer_rows)
+        self._model = max(fits, key=self._score)
 
     def __repr__(self) -> str:
-        (n, D), K, P = self._X.shape, self.n_components, len(self.answers)
+        (n, D), K, P = self.table.shape, self.n_components, len(self.answers)
         return f"Interview({n} rows, {D} columns, {K} groups, {P} answers)"
 
     # ------------------------------------------------------------------------ for the person
@@ -238,11 +248,8 @@ class Interview:
         if question is None:
             raise ValueError("no question is left: the answers say or imply which pairs are alike.")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._file.give(
-            Answer(
-                question.i, question.j, reply, self.annotator, now, question.kind, question.p_same
-            )
-        )
+        about, p_same, kind = question[:2], question.p_same, question.kind
+        self._file.give(Answer(*about, reply, self.annotator, now, kind, p_same))
         self._learn()
 
     def undo(self) -> Question | None:
@@ -285,20 +292,6 @@ class Interview:
     # ------------------------------------------------------------------------ what is known
 
     @property
-    def table(self) -> Any:
-        """(N, D) the table that is asked about.
-
-        Categories are codes, in the last columns, and empty cells are NaN. If a model was given, a
-        table with categories is unchanged.
-        """
-        return self._X
-
-    @property
-    def coordinates(self) -> FloatArray:
-        """(N, n) numbers by which rows can be drawn: a complete table of numbers itself."""
-        return self._X if self._is_complete else self._Z
-
-    @property
     def answers(self) -> list[Answer]:
         """Answers in the order of asking, without withdrawn ones; ``pandas.DataFrame`` takes it."""
         return list(self._file.answers.values())
@@ -326,6 +319,14 @@ class Interview:
         return self.model_.labels_
 
     @property
+    def present_labels(self) -> IntArray:
+        """(N,) groups by the fit that chose the present question.
+
+        ``labels_`` waits for the second thread, whose fits are taken over at the next answer.
+        """
+        return self._model.labels_
+
+    @property
     def probabilities_(self) -> FloatArray:
         """(N, K) probability of each group for each row, given all answers."""
         return self.model_.responsibilities_
@@ -348,26 +349,27 @@ class Interview:
         Progress
             Counts, the share of checks that were predicted, its interval, and an advice.
         """
-        same, predicted = self._checks(WINDOW)
-        n, n_unsure = len(same), sum(a.answer == "unsure" for a in self.answers)
+        n_unsure = [a.answer for a in self.answers].count("unsure")
         found = Progress(
-            len(self.answers) - n_unsure, n_unsure, n, int((same == predicted).sum()),
-            _interval(same == predicted), float(max(same.mean(), 1 - same.mean())) if n else 0.0,
+            len(self.answers) - n_unsure, n_unsure, *self._judge_checks(WINDOW),
             len(self.contradictions()), False, "",
         )  # fmt: skip
         may_stop, advice = self._advise(found)
         return found._replace(may_stop=may_stop, advice=advice)
 
-    def _checks(self, n_latest: int) -> tuple[BoolArray, BoolArray]:
-        """Return which of the latest random pairs were "same", and which the model predicted."""
+    def _judge_checks(self, n_latest: int) -> tuple[int, int, tuple[float, float], float]:
+        """Return number, correct predictions, interval and baseline of the latest random pairs."""
         checks = [a for a in self.answers if a.kind == "check" and a.answer != "unsure"][-n_latest:]
-        same = np.array([a.answer == "same" for a in checks], dtype=bool)
-        return same, np.array([a.p_same > 0.5 for a in checks], dtype=bool)
+        if not checks:
+            return 0, 0, (0.0, 1.0), 0.0
+        same = np.array([a.answer == "same" for a in checks])
+        n_right = int((same == [a.p_same > 0.5 for a in checks]).sum())
+        low, high = binomtest(n_right, len(same)).proportion_ci(method="wilson")
+        return len(same), n_right, (low, high), float(max(same.mean(), 1 - same.mean()))
 
     def _predicts_badly(self) -> bool:
         """True if the model predicts random pairs less often than answers are right."""
-        same, predicted = self._checks(FEWEST_CHECKS)
-        return _interval(same == predicted)[1] < 1 - self.error_rate
+        return self._judge_checks(FEWEST_CHECKS)[2][1] < 1 - self.error_rate
 
     def _advise(self, found: Progress) -> tuple[bool, str]:
         n, right, (low, high) = found.n_checks, found.n_predicted, found.interval
@@ -398,50 +400,43 @@ class Interview:
             reg_covar=0.01 * smallest if np.isfinite(smallest) else 1e-6,
         )  # fmt: skip
 
-    def _start_anew(self) -> None:
-        """Fit to what the file has, at the beginning of this object's life."""
-        self._understand()
-        self._model = max(self._fresh_fits(*self._data_of_a_fit()), key=self._score)
-
     def _learn(self) -> None:
         """Bring questions and model up to date with the answers."""
         self._question = None
         self._adopt_pending()
         self._understand()
-        data = self._data_of_a_fit()
+        rows, models = self.answer_rows, self._models_to_fit()
         with WarnedOnce() as warned:
             warm = copy(self._model).set_params(warm_start=True)
-            self._model = warm.fit(self._X, preferences=self._preferences(data[0]))
+            self._model = warm.fit(self.table, preferences=self._preferences(rows))
             warned.held.clear()
-        self._pending = self._background.submit(self._fresh_fits, *data)
+        self._pending = self._background.submit(self._fresh_fits, models, rows)
 
     def _understand(self) -> None:
         """Derive what the answers imply, and the engine for their network."""
-        self._implied = ImpliedPairs(len(self._X), self.n_components, self.answers)
+        self._implied = ImpliedPairs(len(self.table), self.n_components, self.answers)
         self._rows = RowsByDistance(self._Z, self._implied, self.answers, self._seed)
         soft = self._preferences(self.answer_rows)
-        self._graph = SideInformation.build(len(self._X), preferences=soft).graph
+        self._graph = SideInformation.build(len(self.table), preferences=soft).graph
         self._infer = ENGINES["auto"](self._graph)
 
-    def _data_of_a_fit(self) -> tuple[IntArray, dict[str, Any]]:
-        """Answers, and a start from the classes that exploring has found, if all are."""
-        if len(self._rows.found) < self.n_components:
-            return self.answer_rows, {}
+    def _models_to_fit(self) -> list[Any]:
+        """The model, and a copy that starts from the classes that exploring found, if all are."""
         members = [self._implied.group == g for g in self._rows.found]
+        if len(members) < self.n_components or not hasattr(self._template, "init_params"):
+            return [self._template]
+        start: dict[str, Any] = {}
         if hasattr(self._template, "means_init") and self._is_complete:
-            return self.answer_rows, {"means_init": np.array([self._X[m].mean(0) for m in members])}
-        if not hasattr(self._template, "init_params"):
-            return self.answer_rows, {}
-        distances = cdist(self._Z, [self._Z[m].mean(axis=0) for m in members])
-        return self.answer_rows, {"init_params": np.eye(len(members))[distances.argmin(axis=1)]}
+            start["means_init"] = np.array([self.table[m].mean(axis=0) for m in members])
+        else:
+            nearest = cdist(self._Z, [self._Z[m].mean(axis=0) for m in members]).argmin(axis=1)
+            start["init_params"] = np.eye(len(members))[nearest]
+        return [self._template, copy(self._template).set_params(**start)]
 
-    def _fresh_fits(self, rows: IntArray, start: dict[str, Any]) -> list[Any]:
-        """Fits from the default start and from the classes found."""
-        models = [self._template]
-        if start:
-            models.append(copy(self._template).set_params(**start))
+    def _fresh_fits(self, models: list[Any], rows: IntArray) -> list[Any]:
+        """Fits of the models, each from its own start."""
         with WarnedOnce() as warned:
-            fits = [fit_answers(m, self._X, rows, error_rate=self.error_rate) for m in models]
+            fits = [fit_answers(m, self.table, rows, error_rate=self.error_rate) for m in models]
             warned.held.clear()
         return fits
 
@@ -470,8 +465,8 @@ class Interview:
 
     def _log_joint(self, model: Any) -> FloatArray:
         """(N, K) log p(x_i, z_i = k), by methods that the mixtures of all families have."""
-        r = np.maximum(model.predict_proba(self._X), np.finfo(float).tiny)
-        return np.asarray(np.log(r) + model.score_samples(self._X)[:, None])
+        r = np.maximum(model.predict_proba(self.table), np.finfo(float).tiny)
+        return np.asarray(np.log(r) + model.score_samples(self.table)[:, None])
 
     def _preferences(self, rows: IntArray) -> FloatArray:
         return preferences_from_answers(rows, 1 - self.error_rate)
@@ -523,14 +518,6 @@ def _is_refuted(p: FloatArray) -> bool:
     """True if answers of these probabilities surprise a model more than its own would."""
     excess = (-np.log(p) - entr(p) - entr(1 - p)).sum()
     return bool(excess > MAX_SURPRISE * np.sqrt((p * (1 - p) * logit(p) ** 2).sum()))
-
-
-def _interval(is_right: BoolArray) -> tuple[float, float]:
-    """Wilson's 95 % confidence interval for a share."""
-    if len(is_right) == 0:
-        return 0.0, 1.0
-    low, high = binomtest(int(is_right.sum()), len(is_right)).proportion_ci(method="wilson")
-    return float(low), float(high)
 
 
 def _check_reply(reply: str) -> None:

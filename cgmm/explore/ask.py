@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import entr
 from sklearn.decomposition import PCA
-from sklearn.preprocessing import StandardScaler
 
 from cgmm.decide import Interview
 from cgmm.explore.ask_server import serve
@@ -56,8 +56,7 @@ def ask(arguments: Sequence[str] | None = None) -> None:
         if given.export is not None:
             _export(table, interview, given.export)
             return
-        asking = _widget(table, interview, given)
-        serve(asking, given.port, lambda address: _announce(address, given))
+        serve(_widget(table, interview, given), given.port, partial(_announce, given))
     except (ValueError, ImportError, OSError) as error:
         raise SystemExit(f"cgmm ask: {error}") from error
     except KeyboardInterrupt:
@@ -81,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     return options
 
 
-def _announce(address: str, given: argparse.Namespace) -> None:
+def _announce(given: argparse.Namespace, address: str) -> None:
     print(f"The interview: {address}\nAnswers go to {given.answers}. Ctrl+C ends it.", flush=True)
     if not given.no_browser:
         webbrowser.open(address)
@@ -122,36 +121,32 @@ def _points(table: Any, columns: str | None, images: str | None = None) -> Any:
             f"row {int(empty.argmax())} is empty in {', '.join(names)}; so are {int(empty.sum())} "
             "rows. Remove them, or name other columns by --columns."
         )
-    numbers = table[names].select_dtypes("number").astype(float)
+    varying = [name for name in names if table[name].nunique() > 1]
+    if not varying:
+        raise ValueError(f"{', '.join(names)} have the same value in all rows; name other columns.")
+    numbers = table[varying].select_dtypes("number").astype(float)
     if wrong := numbers.columns[np.isinf(numbers).any()].tolist():
         raise ValueError(f"infinite values in {', '.join(wrong)}; correct them, or choose columns.")
-    categories = table[[name for name in names if name not in numbers]]
-    numbers, categories = (part.loc[:, part.nunique() > 1] for part in (numbers, categories))
-    if numbers.shape[1] + categories.shape[1] == 0:
-        raise ValueError(f"{', '.join(names)} have the same value in all rows; name other columns.")
-    if numbers.shape[1] == 0:
-        return categories
-    X = StandardScaler().fit_transform(numbers.to_numpy())
+    X = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
     if X.shape[1] > MOST_COLUMNS and not np.isnan(X).any():
         X = PCA(MOST_COLUMNS, random_state=0).fit_transform(X)
-    return (
-        X
-        if categories.shape[1] == 0
-        else categories.assign(**{str(d): x for d, x in enumerate(X.T)})
-    )
+    # Last digits depend on the machine; the answers' fingerprint must not.
+    X = X.round(9)
+    categories = table[varying].drop(columns=numbers.columns)
+    if categories.shape[1] == 0:
+        return X
+    return categories.assign(**{str(d): x for d, x in enumerate(X.T)})
 
 
 def _names(table: Any, columns: str | None, images: str | None) -> list[str]:
     """Return the columns that the groups are made of: those named, or numbers and categories."""
     numbers = table.select_dtypes("number").columns.tolist()
-    categories = [n for n in table if n not in numbers and n != images and _repeats(table[n])]
-    if columns is None:
-        if not numbers + categories:
-            raise ValueError("the table has no column of numbers or categories to group rows by.")
-        return numbers + categories
-    names = [name.strip() for name in columns.split(",")]
+    usable = numbers + [n for n in table if n not in numbers and n != images and _repeats(table[n])]
+    names = usable if columns is None else [name.strip() for name in columns.split(",")]
     _require_columns(table, names)
-    if texts := [name for name in names if name not in numbers + categories]:
+    if not names:
+        raise ValueError("the table has no column of numbers or categories to group rows by.")
+    if texts := [name for name in names if name not in usable]:
         raise ValueError(
             f"{', '.join(texts)} have neither numbers nor categories, which are at most "
             f"{MOST_CATEGORIES} texts, each in {FEWEST_ROWS} rows on average. Leave them out of "
@@ -199,8 +194,7 @@ def _export(table: Any, interview: Interview, path: Path) -> None:
         doubt=entr(p).sum(axis=1).round(4),
     )
     try:
-        with open(path, "x", encoding="utf8", newline="") as file:
-            grouped.to_csv(file, index=False)
+        grouped.to_csv(path, index=False, mode="x")
     except FileExistsError as error:
         raise ValueError(f"{path} exists, and is not overwritten; give another name.") from error
     print(f"{len(grouped)} rows in {interview.n_components} groups: {path}")

@@ -68,10 +68,10 @@ def _application(asking: InterviewWidget, token: str) -> Any:
 
     class Guarded(tornado.web.RequestHandler):
         def prepare(self) -> None:
-            given = self.get_query_argument("token", "")
+            given = self.get_query_argument("token", "").encode()
             # A foreign name that resolves to this machine would pass as the same site.
             local = self.request.host_name in ("127.0.0.1", "localhost")
-            if not (local and secrets.compare_digest(given.encode(), token.encode())):
+            if not (local and secrets.compare_digest(given, token.encode())):
                 raise tornado.web.HTTPError(403, reason="Open the address that cgmm printed")
 
     class PageHandler(Guarded):

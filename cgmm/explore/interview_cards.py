@@ -75,17 +75,14 @@ class Cards:
 
     def _line(self, name: str, i: int, j: int) -> dict[str, Any]:
         values = [self._columns[name][row] for row in (i, j)]
-        low, width = self._ranges[name]
-        if not width:
-            texts = [_text(value) for value in values]
-            return {"name": name, "texts": texts, "shares": None, "differs": texts[0] != texts[1]}
-        shares = [(float(value) - low) / width for value in values]
-        known = [share if np.isfinite(share) else None for share in shares]
-        differs = None in known or abs(shares[0] - shares[1]) > DIFFERS
-        return {
-            "name": name, "texts": [_text(value) for value in values], "shares": known,
-            "differs": differs and known != [None, None],
-        }  # fmt: skip
+        texts, (low, width) = [_text(value) for value in values], self._ranges[name]
+        shares, differs = None, texts[0] != texts[1]
+        if width:
+            places = [(float(value) - low) / width for value in values]
+            shares = [place if np.isfinite(place) else None for place in places]
+            # The distance to a gap is NaN; two gaps do not differ.
+            differs = shares != [None, None] and not abs(places[0] - places[1]) <= DIFFERS
+        return {"name": name, "texts": texts, "shares": shares, "differs": differs}
 
 
 def image_url(image: Any) -> str:
@@ -132,17 +129,19 @@ def _columns_of(rows: Any) -> dict[str, Any]:
 
 def _range_of(values: Any) -> tuple[float, float]:
     """Least value and width of a column of numbers; width 0 for all other columns."""
-    if any(isinstance(v, bool | np.bool_) or not isinstance(v, Real) for v in values):
+    if not all(_is_number(value) for value in values):
         return 0.0, 0.0
     numbers: NDArray[Any] = np.asarray(values, dtype=float)
     numbers = numbers[np.isfinite(numbers)]
     return (float(numbers.min()), float(np.ptp(numbers))) if len(numbers) else (0.0, 0.0)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
 def _text(value: Any) -> str:
     """Return a cell as text: numbers in four digits, gaps as a dash."""
     if value is None or value != value:
         return "–"
-    if isinstance(value, Real) and not isinstance(value, int | np.integer | bool | np.bool_):
-        return f"{float(value):.4g}"
-    return str(value)
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -156,21 +156,16 @@ class InterviewWidget:
         return {**(shown or {}), "text/plain": repr(self)}
 
     def _contradictions(self) -> list[dict[str, Any]]:
-        answers = self.interview.answers
-        return [
-            {
-                "message": found.message,
-                "answers": [
-                    {"number": n, "rows": list(answers[n][:2]), "answer": answers[n].answer}
-                    for n in found.numbers
-                ],
-            }
-            for found in self.interview.contradictions()[:3]
-        ]  # fmt: skip
+        shown, answers = [], self.interview.answers
+        for found in self.interview.contradictions()[:3]:
+            rows = [(n, answers[n][:2], answers[n].answer) for n in found.numbers]
+            named = [dict(zip(("number", "rows", "answer"), row, strict=True)) for row in rows]
+            shown.append({"message": found.message, "answers": named})
+        return shown
 
     def _map(self, shown: dict[str, Any] | None) -> dict[str, Any]:
         """Places and groups of the rows on the map; the rows asked about come last."""
-        self._labels = _recoloured(self.interview.labels_, self._labels)
+        self._labels = _recoloured(self.interview.present_labels, self._labels)
         asked = [] if shown is None else shown["rows"]
         rows = [*np.setdiff1d(self._mapped, asked).tolist(), *asked]
         return {
@@ -207,13 +202,13 @@ def _any_widget(asking: InterviewWidget) -> Any:
 
 def _in_words(progress: Progress) -> str:
     text = f"{progress.n_answers} answered, {progress.n_unsure} unsure."
-    if progress.n_checks:
-        low, high = (f"{100 * end:.0f}" for end in progress.interval)
-        text += (
-            f" Of the last {progress.n_checks} random pairs {progress.n_predicted} were predicted "
-            f"correctly (95 % interval: {low} to {high} %)."
-        )
-    return text
+    if progress.n_checks == 0:
+        return text
+    low, high = (f"{100 * end:.0f}" for end in progress.interval)
+    return (
+        f"{text} Of the last {progress.n_checks} random pairs {progress.n_predicted} were "
+        f"predicted correctly (95 % interval: {low} to {high} %)."
+    )
 
 
 def _sample(n_rows: int) -> IntArray:
@@ -235,6 +230,5 @@ def _plane(X: Any) -> Any:
 def _recoloured(labels: IntArray, before: IntArray) -> IntArray:
     """Renumber groups so that as many rows as possible keep their number, and so their colour."""
     K = int(max(labels.max(), before.max())) + 1
-    table = np.zeros((K, K))
-    np.add.at(table, (labels, before), 1)
+    table = np.bincount(K * labels + before, minlength=K * K).reshape(K, K)
     return np.asarray(linear_sum_assignment(-table)[1][labels])

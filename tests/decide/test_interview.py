@@ -150,9 +150,9 @@ def test_questions_depend_on_the_seed_not_on_the_background_thread(monkeypatch):
     data, fits = datasets.vertical_classes(random_state=2), Interview._fresh_fits
     X, y = data.X[::6], data.y[::6]
 
-    def late(self, *data):
+    def late(self, *given):
         time.sleep(0.1)
-        return fits(self, *data)
+        return fits(self, *given)
 
     patient, asked = Interview(X, 2, random_state=0), []
     for _ in range(16):

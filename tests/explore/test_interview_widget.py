@@ -2,6 +2,7 @@
 
 import html
 import json
+import threading
 from base64 import b64decode
 from io import BytesIO
 
@@ -156,17 +157,24 @@ def test_the_map_shows_the_two_widest_directions():
         assert abs(np.corrcoef(axis, column)[0, 1]) > 0.99
 
 
-def test_groups_keep_their_colours():
+def test_groups_keep_their_colours(monkeypatch):
     one = interview()
     widget = InterviewWidget(one)
     before = np.array(widget.state()["map"]["groups"])
     order = np.array([2, 0, 1])
-    labels = order[one.labels_]
-    type(one).labels_, kept = property(lambda self: labels), type(one).labels_
-    try:
-        np.testing.assert_array_equal(widget.state()["map"]["groups"], before)
-    finally:
-        type(one).labels_ = kept
+    labels = order[one.present_labels]
+    monkeypatch.setattr(Interview, "present_labels", labels)
+    np.testing.assert_array_equal(widget.state()["map"]["groups"], before)
+
+
+def test_the_page_does_not_wait_for_the_second_thread(monkeypatch):
+    one, may_finish = interview(), threading.Event()
+    widget = InterviewWidget(one)
+    monkeypatch.setattr(one, "_fresh_fits", lambda *given: may_finish.wait(60) and [])
+    widget.receive({"answer": "same", "rows": widget.state()["question"]["rows"]})
+    assert sum(widget.state()["map"]["sizes"]) == 150
+    assert not one._pending.done()
+    may_finish.set()
 
 
 def test_a_notebook_shows_a_widget_that_follows():
