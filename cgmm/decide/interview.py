@@ -266,7 +266,7 @@ class Interview:
         last = self._file.answers[own[-1]]
         self._file.withdraw(own[-1])
         self._learn()
-        self._question = self._question_about(last.i, last.j, last.kind)
+        self._question = self._best_question([last[:2]], last.kind)
         return self._question
 
     def revise(self, number: int, reply: str) -> None:
@@ -478,40 +478,23 @@ class Interview:
         n_explored = kinds.count("explore")
         # Classes that overlap may never be found by distance.
         if n_explored < self.n_components**2 and (pair := self._rows.explore()) is not None:
-            return self._question_about(*pair, "explore")
+            return self._best_question([pair], "explore")
         if (len(kinds) - n_explored) % CHECK_EVERY != CHECK_EVERY - 1:
             if self._predicts_badly() and (pair := self._rows.place_one()) is not None:
-                return self._question_about(*pair, "place")
-            question = self._in_doubt()
-            if question is not None:
-                return question
+                return self._best_question([pair], "place")
+            if pairs := doubtful_pairs(self._model.responsibilities_, self._implied):
+                return self._best_question(pairs, "doubt")
         rng = np.random.default_rng([self._seed, len(kinds)])
         pair = self._implied.random_open_pair(rng)
-        return None if pair is None else self._question_about(*pair, "check")
+        return None if pair is None else self._best_question([pair], "check")
 
-    def _question_about(self, i: int, j: int, kind: str) -> Question:
-        p = self._p_same(np.array([[i, j]]))
-        return Question(i, j, float(self._information(p)[0]), float(p[0]), kind)
-
-    def _p_same(self, pairs: IntArray) -> FloatArray:
-        """Probability that the rows of each pair are in one group, given all answers."""
-        unary = self._log_joint(self._model)
-        return expit(log_odds_together(self._infer, unary, self._graph, pairs))
-
-    def _information(self, p: FloatArray) -> FloatArray:
-        q = self.error_rate
-        return answer_information(np.clip(p, 0, 1), false_apart=q, false_together=q)
-
-    def _in_doubt(self) -> Question | None:
-        """The most informative of the open pairs of a doubtful row and a certain one."""
-        pairs = doubtful_pairs(self._model.responsibilities_, self._implied)
-        if len(pairs) == 0:
-            return None
-        p = self._p_same(pairs)
-        information = self._information(p)
+    def _best_question(self, pairs: list[tuple[int, int]], kind: str) -> Question:
+        """The pair whose answer is expected to be the most informative."""
+        unary, q = self._log_joint(self._model), self.error_rate
+        p = expit(log_odds_together(self._infer, unary, self._graph, np.array(pairs)))
+        information = answer_information(p, false_apart=q, false_together=q)
         best = int(information.argmax())
-        i, j = pairs[best].tolist()
-        return Question(i, j, float(information[best]), float(p[best]), "doubt")
+        return Question(*pairs[best], float(information[best]), float(p[best]), kind)
 
 
 def _is_refuted(p: FloatArray) -> bool:

@@ -140,7 +140,7 @@ def coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
     return np.concatenate(columns, axis=1)
 
 
-def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> IntArray:
+def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> list[tuple[int, int]]:
     """Return open pairs of a row of uncertain class and a certain row of a class.
 
     Parameters
@@ -152,8 +152,8 @@ def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> IntArray:
 
     Returns
     -------
-    (P, 2) int array
-        Pairs, those of the most doubtful rows first.
+    list of tuple of int
+        Pairs of row numbers, those of the most doubtful rows first.
     """
     doubtful = np.argsort(-entr(r).sum(axis=1), kind="stable")[:N_DOUBTFUL]
     certain = np.argsort(-r, axis=0, kind="stable")[:N_CERTAIN].T
@@ -161,4 +161,4 @@ def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> IntArray:
     for i in doubtful.tolist():
         for members in certain.tolist():
             pairs += [(i, j) for j in members if implied.is_open(i, j)][:1]
-    return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return pairs
