@@ -98,29 +98,29 @@ def is_same(page: Page) -> bool:
 def test_keys_undo_reload_and_a_killed_server(table, start, visit):
     process, url = start(table, "--annotator", "Ann")
     page = visit(url)
-    for n in range(6):
+    for n in range(10):
         page.keyboard.press("s" if is_same(page) else "D")
         wait_for(page, n + 1)
     before = rows_of(page)
     page.keyboard.press("u")
-    wait_for(page, 7)
+    wait_for(page, 11)
     page.keyboard.press("z")
-    wait_for(page, 6)
+    wait_for(page, 10)
     assert rows_of(page) == before
     page.keyboard.press("Control+d")
     page.reload()
     page.wait_for_selector(".cgmm-interview table")
     assert rows_of(page) == before
-    assert "6 answered, 0 unsure" in page.inner_text(".progress")
+    assert "10 answered, 0 unsure" in page.inner_text(".progress")
     page.keyboard.press("d")
-    wait_for(page, 7)
+    wait_for(page, 11)
     process.send_signal(signal.SIGKILL)
     page.wait_for_selector("#lost:not([hidden])")
-    assert len(lines_of(table)) == 9  # 8 answers and one withdrawal
+    assert len(lines_of(table)) == 13  # 12 answers and one withdrawal
     page = visit(start(table, "--annotator", "Bob")[1])
-    assert "7 answered, 0 unsure" in page.inner_text(".progress")
+    assert "11 answered, 0 unsure" in page.inner_text(".progress")
     page.keyboard.press("s")
-    wait_for(page, 8)
+    wait_for(page, 12)
     assert '"annotator": "Bob"' in lines_of(table)[-1]
     assert '"annotator": "Ann"' in lines_of(table)[0]
 
