@@ -25,8 +25,8 @@ from functools import partial
 import common
 import numpy as np
 
+from cgmm.inference.closed_forms import independent
 from cgmm.inference.gibbs import gibbs
-from cgmm.inference.independent import independent
 from cgmm.inference.mean_field import mean_field
 from cgmm.metrics import matched_accuracy
 from cgmm.mixture import POOLINGS, far_points, from_responsibilities, log_joint

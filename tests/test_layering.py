@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 
 def module_name(path: Path) -> str:
-    """Return the module's name: "inference.pairs" for that file, "" for the package itself."""
+    """Return the module's name: "inference.gibbs" for that file, "" for the package itself."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cgmm.explore import explorer
-from cgmm.explore.frames import Frame
+from cgmm.explore.controls import Frame
 
 
 def draw_in_draft() -> None:

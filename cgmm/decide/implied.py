@@ -128,14 +128,14 @@ class ImpliedPairs:
 
     def _report_chains(self) -> None:
         """Find each "different" answer within a group, with the chain of "same" answers."""
-        said_same = {
+        is_same = {
             frozenset(a[:2]): number
             for number, a in enumerate(self._answers) if a.answer == "same"
         }  # fmt: skip
         for number, answer in enumerate(self._answers):
             if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
                 chain = must_link_chain(self._must, answer.i, answer.j)
-                links = [said_same[frozenset(pair)] for pair in pairwise(chain)]
+                links = [is_same[frozenset(pair)] for pair in pairwise(chain)]
                 text = " - ".join(map(str, chain))
                 self.contradictions.append(Contradiction(
                     [number, *links],

@@ -19,8 +19,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from cgmm.explore.controls import Control, Slider, check_controls
-from cgmm.explore.frames import Frame, Names, draw_frame
+from cgmm.explore.controls import Control, Frame, Names, Slider, check_controls, draw_frame
 
 # ------------------------------------------------------------ the explorer
 

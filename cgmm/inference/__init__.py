@@ -11,7 +11,7 @@ from functools import partial
 from inspect import signature
 
 from cgmm.inference import (
-    auto, belief_propagation, clique, gibbs, independent, junction_tree, mean_field, pairs,
+    auto, belief_propagation, clique, closed_forms, gibbs, junction_tree, mean_field,
     tree_reweighted,
 )  # fmt: skip
 from cgmm.inference.auto import exact, inference_cost
@@ -32,8 +32,8 @@ __all__ = [
 ENGINES: dict[str, Engine] = {
     "auto": auto.auto,
     "exact": exact,
-    "independent": independent.independent,
-    "pairs": pairs.pairs,
+    "independent": closed_forms.independent,
+    "pairs": closed_forms.pairs,
     "clique": clique.clique,
     "junction_tree": junction_tree.junction_tree,
     "belief_propagation": belief_propagation.belief_propagation,

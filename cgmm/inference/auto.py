@@ -26,6 +26,7 @@ from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.clique import clique, count_transitions
 from cgmm.inference.clique_tree import CliqueTree, plan_tree
+from cgmm.inference.closed_forms import independent, pairs
 from cgmm.inference.contraction import Contraction, contract
 from cgmm.inference.costs import (
     A_DAYS_OPERATIONS,
@@ -42,9 +43,7 @@ from cgmm.inference.costs import (
     refuse_cost,
     suggest_exact,
 )  # fmt: skip
-from cgmm.inference.independent import independent
 from cgmm.inference.junction_tree import through_tree
-from cgmm.inference.pairs import pairs
 from cgmm.inference.reduction import MAX_PATTERNS, Reduced, reducer
 from cgmm.network import (
     ApproximationWarning,

@@ -6,9 +6,10 @@ depend on K-means, so :mod:`cgmm.inference.feasible` decides it.
 """
 
 from cgmm.inference.feasible import SearchBudgetError
-from cgmm.kmeans.assignment import cop_rule, engine_rule, pck_rule
 from cgmm.kmeans.estimators import COPKMeans, PCKMeans
-from cgmm.kmeans.loop import Nodes, Step, cost_of_broken, lloyd, nearest_rule
+from cgmm.kmeans.loop import (
+    Nodes, Step, cop_rule, cost_of_broken, engine_rule, lloyd, nearest_rule, pck_rule,
+)  # fmt: skip
 from cgmm.kmeans.seeding import chunklet_seeds
 
 __all__ = [

@@ -33,8 +33,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.given import explain_missing, read_rows
 from cgmm.inference import ENGINES
 from cgmm.inference.feasible import MAX_SEARCH
-from cgmm.kmeans.assignment import engine_rule, pck_rule
-from cgmm.kmeans.loop import LloydRun, Nodes, broken, lloyd, run_to_convergence
+from cgmm.kmeans.loop import (
+    LloydRun,
+    Nodes,
+    broken,
+    engine_rule,
+    lloyd,
+    pck_rule,
+    run_to_convergence,
+)
 from cgmm.kmeans.seeding import SEEDINGS, best_start, choose_seedings, run_without_edges
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored

@@ -19,7 +19,8 @@ COP-KMeans and PCKMeans are the limits of penalised probabilistic clustering whe
 its components goes to zero [lu2007, App. C]: costs are the network's negative unaries in units of
 the shrinking variance, and the best assignment is the network's most probable one. Relations are
 therefore stored in the same network, :class:`~cgmm.network.SideInformation`. Every rule guarantees
-that no hard relation is broken, and that the objective never rises between iterations.
+that no hard relation is broken, and that the objective never rises between iterations: it searches
+for the assignment of lowest objective J [lu2007, eq. C.8].
 
 ========  ========================================================================
 N, M      number of points and of nodes (chunklets of points), e.g. 150 and 140
@@ -37,16 +38,22 @@ tol       squared distance below which moving centres count as converged, e.g. 1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cgmm.inference.best_assignment import ROUNDING
-from cgmm.network import Graph, SideInformation
+from cgmm.inference import engine_name, named_engine
+from cgmm.inference.best_assignment import ROUNDING, Finder
+from cgmm.inference.feasible import feasible_assignment
+from cgmm.network import Engine, Graph, SideInformation, simplify
 from cgmm.numerics import BoolArray, FloatArray, IntArray
+
+# ------------------------------------------------------------ the iteration
+
 
 # Points of weight zero get this weight, which is too small to change a sum.
 ALMOST_NONE = 1e-200
@@ -138,7 +145,7 @@ def _penalty_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
     return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
 
 
-# ---------------------------------------------------------------------------- nodes
+# ------------------------------------------------------------ nodes
 
 
 class Nodes(NamedTuple):
@@ -226,7 +233,7 @@ class Nodes(NamedTuple):
         return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), before)
 
 
-# ---------------------------------------------------------------------------- costs and penalties
+# ------------------------------------------------------------ costs and penalties
 
 
 def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
@@ -266,7 +273,7 @@ def broken(graph: Graph, z: IntArray) -> BoolArray:
     return is_violated & np.isfinite(graph.weights)
 
 
-# ---------------------------------------------------------------------------- the simplest rule
+# ------------------------------------------------------------ the simplest rule
 
 
 def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
@@ -294,7 +301,7 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     return costs.argmin(axis=1), True
 
 
-# ---------------------------------------------------------------------------- runs
+# ------------------------------------------------------------ runs
 
 
 class LloydRun(NamedTuple):
@@ -341,3 +348,168 @@ def run_to_convergence(
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
     return run
+
+
+# ------------------------------------------------------------ rules of assignment
+
+
+def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
+    """Return the rule of COP-KMeans: a low-cost assignment that breaks no cannot-link.
+
+    Whether the relations can be satisfied at all does not depend on the costs, so this function
+    decides it once.
+
+    Parameters
+    ----------
+    graph : Graph
+        Cannot-links between nodes: all weights ``-inf``.
+    n_clusters : int
+        K.
+    **search
+        ``max_search``, ``rng``, ``hint`` of :func:`cgmm.inference.feasible_assignment`, which
+        searches for a first assignment without broken cannot-links. The hint is an unconstrained
+        clustering: in data that cluster well it is almost a solution.
+
+    Returns
+    -------
+    callable
+        The rule. It accepts as z any assignment that breaks no cannot-link.
+
+    Raises
+    ------
+    NetworkError
+        If every assignment provably breaks a cannot-link; the error names the nodes that cause it.
+    SearchBudgetError
+        If ``max_search`` steps do not suffice to decide this.
+
+    Notes
+    -----
+    Wagstaff et al. (2001) assign points one after another and give up if no cluster is left for a
+    point. Here each component of the graph is treated by the first method that applies. (1) If its
+    nearest centres break no cannot-link, they are the assignment. (2) If it has a small number of
+    cycles, elimination finds the best assignment. (3) Otherwise an integer linear program does, if
+    it proves an optimum within its budget. (4) Otherwise a descent by exchanges: connected nodes
+    of two clusters swap their clusters, which cannot break a cannot-link.
+
+    Examples
+    --------
+    Both points are nearest to the first centre, but cannot share it:
+
+    >>> import numpy as np
+    >>> rule = cop_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), 2)
+    >>> rule(np.array([[0.0, 9.0], [1.0, 3.0]]), None)
+    (array([0, 1]), True)
+    """
+    return pck_rule(graph, n_clusters, **search)
+
+
+def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
+    """Return the rule of PCKMeans, in which each broken preference costs ``|w|``.
+
+    Parameters
+    ----------
+    graph : Graph
+        Preferences between nodes, finite weights of either sign; cannot-links of weight ``-inf``
+        are never broken.
+    n_clusters : int
+        K.
+    **search
+        The arguments of :func:`cop_rule`; used only if there are cannot-links.
+
+    Returns
+    -------
+    callable
+        The rule.
+
+    Raises
+    ------
+    NetworkError, SearchBudgetError
+        See :func:`cop_rule`; raised only if there are cannot-links.
+
+    Notes
+    -----
+    Basu et al. (2004) assign points greedily in a random order and start from scratch at each
+    iteration, so their objective can rise. Here the best assignment is found as in
+    :func:`cop_rule`. The descent by exchanges moves single nodes, chains of cannot-links, and
+    groups of nodes joined by w > 0.
+
+    Examples
+    --------
+    The second point is nearer to the second centre, but breaking the link would cost more:
+
+    >>> import numpy as np
+    >>> rule = pck_rule(Graph(2, np.array([[0, 1]]), np.array([5.0])), 2)
+    >>> rule(np.array([[0.0, 9.0], [3.0, 1.0]]), None)
+    (array([0, 0]), True)
+    """
+    graph = simplify(graph)
+    if len(graph.edges) == 0:
+        return nearest_rule
+    feasible = feasible_assignment(graph, n_clusters, noun="cluster", **search)
+    finder = Finder(graph, n_clusters)
+
+    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+        near, known = (costs.argmin(axis=1), feasible) if z is None else (None, z)
+        return finder.find(-costs, near, known)
+
+    return partial(_keep_unless_better, graph, find)
+
+
+def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
+    """Return a rule that lets an inference engine find the best assignment.
+
+    Parameters
+    ----------
+    graph : Graph
+        Relations between nodes.
+    inference : str or callable
+        A name in ENGINES, or an engine.
+
+    Returns
+    -------
+    callable
+        The rule.
+
+    Raises
+    ------
+    ValueError
+        If the engine has no ``most_probable``, or if it rejects the graph. The rule itself raises
+        it if no assignment is possible.
+
+    Notes
+    -----
+    [lu2007, eq. C.8]: with unaries -c_jk and log-weights w_e, the most probable assignment is the
+    one of lowest J. It is reported as optimal unless the engine reports that it approximates some
+    part of the network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = engine_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), "auto")
+    >>> rule(np.array([[0.0, 9.0], [1.0, 3.0]]), None)
+    (array([0, 1]), True)
+    """
+    graph = simplify(graph)
+    infer = named_engine(inference)(graph)
+    if not infer.finds_best:
+        raise ValueError(
+            f"the engine {engine_name(inference)!r} cannot tell the most probable "
+            "assignment; choose one that can, such as inference='auto', or None to search."
+        )
+
+    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+        return infer.most_probable(-costs), not infer.approximates(-costs)
+
+    return partial(_keep_unless_better, graph, find)
+
+
+def _keep_unless_better(
+    graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
+) -> tuple[IntArray, bool]:
+    """Return the assignment found, or z if the new one is not better, so that the loop ends."""
+    best, proved = find(costs, z)
+    if z is not None:
+        before = total_cost(costs, graph, z)
+        is_better = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
+        best = best if is_better else z
+    return best, proved

@@ -1,19 +1,142 @@
-"""Axes with equal scales, and labels on them.
+"""Checks of the arguments of figures, and axes with equal scales and labels.
 
-The functions of this subpackage, which all chapters use, draw on these axes.
+The functions of this subpackage, which all chapters use, call these.
+
+====  ======================================================================
+N, K  number of points and of components
+θ     weights π_k, means μ_k and covariances Σ_k
+r_ik  responsibility of component k for point i
+====  ======================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from cgmm.mixture import Parameters
+from cgmm.numerics import FloatArray
 from cgmm.plot.style import BACKGROUND, INK
 from cgmm.plot.style import colour as colour_of
+
+# ------------------------------------------------------------ checks
+
+
+def check_points(X: ArrayLike) -> FloatArray:
+    """Return X as (N, 2) floats, or raise an error."""
+    X = np.asarray(X, dtype=float)
+    if X.ndim != 2 or X.shape[1] != 2 or not len(X):
+        raise ValueError(
+            f"X has the shape {X.shape}, but points are drawn in the plane: give an (N, 2) array, "
+            "for example two columns or two principal components of your data"
+        )
+    if not np.isfinite(X).all():
+        row = np.flatnonzero(~np.isfinite(X).all(axis=1))[0]
+        raise ValueError(
+            f"X[{row}] is not finite: drop that point, or fill in its cells by model.impute(X)"
+        )
+    return X
+
+
+def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> FloatArray:
+    """Return (N, K) responsibilities, or raise an error if a row is not a distribution."""
+    r = np.asarray(responsibilities, dtype=float)
+    if r.ndim != 2 or len(r) != n_samples:
+        raise ValueError(
+            f"responsibilities have the shape {r.shape}; {n_samples} points need ({n_samples}, K)"
+        )
+    wrong = ~(np.isclose(r.sum(axis=1), 1) & (r >= 0).all(axis=1))
+    if wrong.any():
+        row = np.flatnonzero(wrong)[0]
+        raise ValueError(
+            f"responsibilities[{row}] = {r[row]} is no distribution: each row must be non-negative "
+            "and sum to one; normalise the joint probabilities over the components first"
+        )
+    return r
+
+
+def estimator_of(model: Any) -> Any:
+    """Return the mixture inside a search, a classifier or a mixture of annotators."""
+    for name in ("best_estimator_", "estimator_", "mixture_"):
+        model = getattr(model, name, model)
+    return model
+
+
+def theta_of(model: Any) -> Any:
+    """Return θ of a fitted mixture, or the given θ."""
+    model = estimator_of(model)
+    if isinstance(model, BaseEstimator):
+        # hasattr(model, ...) would be False for a mixture that is not fitted, so ask its type.
+        if not hasattr(type(model), "parameters_"):
+            raise ValueError(
+                f"{type(model).__name__} has no densities to draw. Give a fitted mixture; "
+                "cgmm.plot.fit(model, X) draws the points and centres of any model."
+            )
+        model = getattr(model, "parameters_")  # noqa: B009
+    return model
+
+
+def flatten(theta: Any) -> Parameters:
+    """Return θ as one mixture of Gaussians, even if classes are mixtures themselves.
+
+    Of a table of numbers and categories these are the Gaussians of the numbers.
+    """
+    if hasattr(theta, "parts"):
+        theta = theta.parts[0].with_weights(theta.weights)
+        if not hasattr(theta, "means"):
+            raise ValueError(
+                "the model has categories only, which have no place in the plane; draw their "
+                "probabilities as bars, ax.bar(categories, model.probabilities_[0][k])."
+            )
+    if not hasattr(theta, "class_of"):
+        return Parameters(*theta)
+    components = theta.components
+    return components.with_weights(theta.weights[theta.class_of] * components.weights)
+
+
+def check_parameters(parameters: Any, n_dims: int) -> Parameters:
+    """Return θ of a model as floats, or raise an error if its dimension cannot be drawn."""
+    theta = flatten(theta_of(parameters))
+    theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
+    weights, means, covariances = theta
+    shape = (len(weights), n_dims)
+    if means.shape != shape or covariances.shape not in (shape, (*shape, n_dims)):
+        raise ValueError(
+            f"weights, means and covariances have the shapes {weights.shape}, {means.shape} and "
+            f"{covariances.shape}; this figure needs (K,), (K, {n_dims}), (K, {n_dims}, {n_dims}), "
+            f"or (K, {n_dims}) variances. More columns are drawn by cgmm.plot.fit(model, X)."
+        )
+    return theta._replace(covariances=theta.full_covariances)
+
+
+def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
+    """Return a name per component; by default its number, in short form if there are many."""
+    if names is None:
+        return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
+    if len(names) not in (0, n_components):
+        raise ValueError(
+            f"{len(names)} names for {n_components} components: give one each, or () for none"
+        )
+    return list(names) or [""] * n_components
+
+
+def sorted_distances(n_std: Sequence[float]) -> FloatArray:
+    """Return Mahalanobis distances in increasing order, or raise an error."""
+    n_std = np.sort(n_std)
+    if not len(n_std) or not n_std[0] > 0:
+        raise ValueError(f"n_std = {n_std}: give at least one distance, all of them positive")
+    return n_std
+
+
+# ------------------------------------------------------------ axes and labels
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -27,8 +27,7 @@ from sklearn.base import BaseEstimator
 from cgmm.metrics import Reliability
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray
-from cgmm.plot.arguments import check_parameters, names_of
-from cgmm.plot.axes import axes_or_new, equal_scales, label
+from cgmm.plot.axes import axes_or_new, check_parameters, equal_scales, label, names_of
 from cgmm.plot.style import (
     BACKGROUND,
     INK,

@@ -24,7 +24,7 @@ from cgmm.diagnose import judge
 from cgmm.given import as_points, read_rows
 from cgmm.mixture import Parameters
 from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
-from cgmm.plot.arguments import estimator_of, flatten, theta_of
+from cgmm.plot.axes import estimator_of, flatten, theta_of
 from cgmm.plot.mixtures import ellipses, scatter
 from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, marker
 

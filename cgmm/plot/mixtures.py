@@ -27,16 +27,18 @@ from sklearn.base import BaseEstimator
 
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray, IntArray, check_labels
-from cgmm.plot.arguments import (
+from cgmm.plot.axes import (
+    axes_or_new,
     check_parameters,
     check_points,
     check_responsibilities,
+    equal_scales,
     estimator_of,
+    label,
     names_of,
     sorted_distances,
     theta_of,
 )
-from cgmm.plot.axes import axes_or_new, equal_scales, label
 from cgmm.plot.style import BACKGROUND, INK, MUTED, NEUTRAL, blend, colour, line_style, marker, tint
 
 # ------------------------------------------------------------ points

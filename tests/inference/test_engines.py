@@ -16,7 +16,7 @@ from small_networks import assert_as_enumerated, chain, complete, enumerated, gr
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES, inference_cost, named_engine, needs_seed
-from cgmm.inference.pairs import pairs
+from cgmm.inference.closed_forms import pairs
 from cgmm.network import ApproximationWarning, NetworkError, TooCostlyError, edgeless
 
 pytestmark = pytest.mark.filterwarnings("ignore:the engine .* did not converge")
