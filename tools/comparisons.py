@@ -78,19 +78,19 @@ are computed from the result files, and a test fails when one no longer follows.
 The unit of the counts is a printed sentence. Data sets are groups within it, and so are the ways in
 which it can be read; each reading stands here beside the words that describe it.
 
-*Where EM starts.* The verdict is that of the starts that the paper names, or as near to them as we
+*Where EM starts.* Each verdict is for the starts that the paper names, or as near to them as we
 could run: {cite:t}`lu2007` keep the best of a hundred, ours is the best of ten;
 {cite:t}`shental2003` and {cite:t}`barhillel2005` do not say. Where the experiment was run again
-with the default start of this package, in at least 24 new realisations, that verdict stands beside
-it.
+with the default start of this package, in at least 24 new realisations, the verdict for that stands
+beside it.
 
 What a verdict is worth depends on its data. *The papers' data*: what the paper used, or a
 part of it (of the faces of {cite:t}`barhillel2005` ten persons of thirty), or a generator whose
 recipe is published (waveform). *Our choice of data*: {cite:t}`shental2003` and
 {cite:t}`barhillel2005` name their UCI sets in pictures that our copies of the papers lack, and the
 six here are ours. *Rebuilt data*: toy problems and scenes that were not published, made here after
-a picture, a sentence, or what other claims imply; a claim that comes out on them shows that it can
-be true, and no more. *Identities* follow from a definition or from a printed recipe, whatever the
+a picture, a sentence, or what other claims imply; a claim that holds on them can be true, and no
+more is shown. *Identities* follow from a definition or from a printed recipe, whatever the
 data: they test the program.
 """
 
