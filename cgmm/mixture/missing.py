@@ -10,8 +10,8 @@ empty may depend on the cells that are present, but not on its own value.
 N, D   number of points x_i and of their dimensions; K components
 P      number of patterns, e.g. 3: complete, second column empty, both others empty
 o, m   the columns of a pattern that are present, and those that are missing
-A_k    (D, D) regression of all columns on the present ones: E[x - μ_k | x_o] = A_k (x - μ_k)
-C_k    (D, D) covariance of the columns given the present ones, zero outside of m
+B_k    (m, D) regression on the present columns: E[x_m - μ_m | x_o] = B_k (x - μ_k)
+C_k    (m, m) covariance of the missing columns given the present ones
 =====  ====================================================================
 """
 
@@ -36,21 +36,39 @@ N_ITER = 20
 
 
 class Piece(NamedTuple):
-    """Some rows of a table, sorted by pattern."""
+    """Consecutive rows of a table that is sorted by pattern."""
 
     rows: IntArray
-    """(B,) their row numbers in the table."""
+    """(B,) row numbers in the table."""
     X: FloatArray
-    """(B, D) the points, NaN where a cell is empty."""
-    present: BoolArray
-    """(P, D) which cells each pattern has."""
-    parts: list[slice]
-    """The rows of each pattern, among the B."""
+    """(B, D) points, NaN where a cell is empty."""
+    firsts: IntArray
+    """(P,) the place among the B at which each pattern begins."""
 
-    def deviations(self, number: int, means: FloatArray) -> FloatArray:
-        """Return (K, n, D) x - μ_k of the points of one pattern, zero in empty cells."""
-        apart = self.X[self.parts[number]] - means[:, None]
-        return np.where(self.present[number], apart, 0.0)
+    @property
+    def n_rows(self) -> IntArray:
+        """(P,) number of rows of each pattern."""
+        return np.diff(self.firsts, append=len(self.X))
+
+    @property
+    def present(self) -> BoolArray:
+        """(P, D) cells that rows of each pattern have."""
+        return ~np.isnan(self.X[self.firsts])
+
+
+class Regression(NamedTuple):
+    """Regressions of the missing columns, for the Q patterns that lack the same number of them."""
+
+    patterns: IntArray
+    """(Q,) numbers of the patterns, rising."""
+    missing: IntArray
+    """(Q, n) their missing columns."""
+    coefficients: FloatArray
+    """(K, Q, n, D) B, zero in the missing columns."""
+    covariances: FloatArray
+    """(K, Q, n, n) C."""
+    log_dets: FloatArray
+    """(K, Q) log|C|."""
 
 
 class PointsWithGaps:
@@ -105,29 +123,23 @@ class PointsWithGaps:
         return np.asarray(np.nanmax(self.values, axis=axis))
 
     @cached_property
-    def by_pattern(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """(N,) rows sorted by pattern, (N, D) their values, (P + 1,) where patterns begin and N."""
+    def by_pattern(self) -> tuple[IntArray, FloatArray]:
+        """(N,) row numbers sorted by pattern, and (N, D) the rows in this order."""
         order, values = np.argsort(self.pattern_of, kind="stable"), self.values
         if (np.diff(order) != 1).any():
             values = np.take(values.T, order, axis=1).T
-        starts = np.flatnonzero(np.diff(self.pattern_of[order], prepend=-1))
-        return order, values, np.append(starts, len(order))
+        return order, values
 
     def pieces(self, n_components: int) -> Iterator[Piece]:
         """Yield pieces whose points, and whose matrices of patterns, fit the cache."""
-        (order, values, starts), n_dims = self.by_pattern, self.shape[1]
-        n_patterns = max(1, 4 * BLOCK_CELLS // (n_components * n_dims**2))
+        (order, values), (n_points, n_dims) = self.by_pattern, self.shape
         height = block_height(n_components, n_dims)
-        edges = np.union1d(np.arange(0, len(order), height), starts[::n_patterns])
-        for start, stop in zip(edges, [*edges[1:], len(order)], strict=True):
-            if start == stop:
-                continue
-            first, last = np.searchsorted(starts, [start + 1, stop])
-            own = np.clip(starts[first - 1 : last + 1], start, stop) - start
-            parts = [slice(a, b) for a, b in pairwise(own) if a < b]
-            x = values[start:stop]
-            present = ~np.isnan(x[[part.start for part in parts]])
-            yield Piece(order[start:stop], x, present, parts)
+        n_patterns = max(1, 4 * BLOCK_CELLS // (n_components * n_dims**2))
+        firsts = np.flatnonzero(np.diff(self.pattern_of[order], prepend=-1))
+        edges = np.union1d(np.arange(0, n_points, height), firsts[::n_patterns])
+        for start, stop in pairwise([*edges.tolist(), n_points]):
+            inside = firsts[(start < firsts) & (firsts < stop)]
+            yield Piece(order[start:stop], values[start:stop], np.append(start, inside) - start)
 
     def log_density(self, theta: Parameters) -> FloatArray:
         """(N, K) log N(x_o | μ_o, Σ_oo) of the present cells, column-major."""
@@ -155,11 +167,11 @@ class PointsWithGaps:
         (K,) array, (K, D) array, array
             As :meth:`cgmm.mixture.Pooling.statistics`.
         """
-        if not diagonal and theta.covariances.ndim == 2:
+        if not diagonal:
             theta = theta._replace(covariances=theta.full_covariances)
         total: Any = (0.0, 0.0, 0.0)
         for piece in self.pieces(len(theta.means)):
-            found = _complete(piece, theta, *_moments(piece, theta, responsibilities[piece.rows]))
+            found = _moments(piece, theta, responsibilities[piece.rows])
             total = tuple(map(np.add, total, found))
         counts, first, second = total
         if diagonal and second.ndim == 3:
@@ -172,20 +184,14 @@ class PointsWithGaps:
         """Return (N, D) points with all cells: expectations, or draws from ``rng``."""
         complete, theta = self.values.copy(), theta._replace(covariances=theta.full_covariances)
         for piece in self.pieces(len(theta.means)):
-            A, C = _regressions(piece.present, theta)
-            for p, part in enumerate(piece.parts):
-                rows, r = piece.rows[part], responsibilities[piece.rows[part]]
-                means = theta.means[:, None] + piece.deviations(p, theta.means) @ A[p].mT
-                if rng is None:
-                    found = np.einsum("nk,knd->nd", r, means)
-                else:
-                    gaps = ~piece.present[p]
-                    padded = np.where(gaps & gaps[:, None], C[p], np.eye(len(gaps)))
-                    z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
-                    noise = rng.standard_normal((len(r), len(gaps), 1))
-                    found = means[z, np.arange(len(r))]
-                    found = found + (np.linalg.cholesky(padded)[z] @ noise)[:, :, 0]
-                complete[rows] = np.where(piece.present[p], complete[rows], found)
+            means = theta.means[:, :, None] + _deviations(piece, theta)
+            r = responsibilities[piece.rows]
+            if rng is None:
+                found = np.einsum("nk,kdn->nd", r, means)
+            else:
+                z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
+                found = means[z, :, np.arange(len(r))] + _noise(piece, theta, z, rng)
+            complete[piece.rows] = np.where(np.isnan(piece.X), found, piece.X)
         return complete
 
     @cached_property
@@ -278,102 +284,94 @@ def filled(X: Any) -> FloatArray:
 # ---------------------------------------------------------------------------- pieces
 
 
-@products.remembered
-def _whiten_patterns(covariances: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """(P, K, ...) W of Σ_oo, in missing rows and columns the identity, or zero if diagonal.
-
-    And (P, K) log|Σ_oo|.
-    """
-    whiteners, log_dets = whiten(covariances)  # errors name the component
-    if covariances.ndim == 2:
-        return whiteners * present[:, None], present.astype(float) @ np.log(covariances).T
-    both = present[:, None, None] & present[:, None, :, None]
-    padded = np.where(both, covariances, np.eye(covariances.shape[1]))
-    shape = len(present), len(covariances)
-    whiteners, log_dets = whiten(padded.reshape(-1, *covariances.shape[1:]))
-    return whiteners.reshape(padded.shape), log_dets.reshape(shape)
-
-
-def _phi(piece: Piece, theta: Parameters) -> FloatArray | None:
-    """(size, B) φ of the points with the middle of the means in empty cells; None: not safe."""
-    filled = np.where(np.isnan(piece.X), theta.means.mean(axis=0), piece.X)
-    return products.phi(np.asfortranarray(filled), theta.means, whiten(theta.covariances)[0])
-
-
 def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
     """(K, B) log-densities of the present cells."""
-    whiteners, log_dets = _whiten_patterns(theta.covariances, piece.present)
-    n_present = piece.present.sum(axis=1, keepdims=True)
-    constants = -0.5 * (log_dets + n_present * np.log(2 * np.pi))
-    densities, phi = np.empty((len(theta.means), len(piece.X))), _phi(piece, theta)
-    if phi is not None:
-        shifts = _shifts(piece, theta).reshape(-1, piece.X.shape[1])
-        flat = whiteners.reshape(-1, *whiteners.shape[2:])
-        natural = products.natural_parameters(shifts, flat, constants.ravel())
-        natural = natural.reshape(*constants.shape, -1)
-    for p, part in enumerate(piece.parts):
-        if phi is not None:
-            densities[:, part] = natural[p] @ phi[:, part]
+    (whiteners, log_det), present = whiten(theta.covariances), piece.present
+    if theta.covariances.ndim == 2:
+        log_dets = np.log(theta.covariances) @ present.T
+    else:
+        log_dets = np.repeat(log_det[:, None], len(present), axis=1)
+        for of in _regressions(theta.covariances, present):
+            log_dets[:, of.patterns] -= of.log_dets  # log|Σ| = log|Σ_oo| + log|C|
+    constants = -0.5 * (log_dets + present.sum(axis=1) * np.log(2 * np.pi))
+    # The conditional mean is the point of highest density that has the present cells. Its squared
+    # distance from the mean is that of the present cells alone.
+    x = _deviations(piece, theta)
+    with np.errstate(over="ignore"):  # an infinite distance means density zero
+        if whiteners.ndim == 2:
+            distances = (np.square(whiteners)[:, None] @ np.square(x))[:, 0]
         else:
-            x = piece.deviations(p, theta.means)
-            is_full = whiteners.ndim == 4
-            x = x @ whiteners[p].mT if is_full else x * whiteners[p][:, None]
-            densities[:, part] = constants[p][:, None] - 0.5 * np.einsum("knd,knd->kn", x, x)
-    return densities
-
-
-def _shifts(piece: Piece, theta: Parameters) -> FloatArray:
-    """(P, K, D) means from their middle, zero where a pattern has no cell."""
-    return np.where(piece.present[:, None], theta.means - theta.means.mean(axis=0), 0.0)
+            x = whiteners @ x
+            distances = np.einsum("kdb,kdb->kb", x, x)
+    return np.repeat(constants, piece.n_rows, axis=1) - 0.5 * distances
 
 
 def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
-    """(P, K) counts, (P, K, D) first and (P, K, ...) second moments of the present cells."""
-    (n_patterns, n_dims), n_components = piece.present.shape, len(theta.means)
-    diagonal, phi = theta.covariances.ndim == 2, _phi(piece, theta)
-    if phi is not None:
-        sums = np.stack([(phi[:, part] @ r[part]).T for part in piece.parts])
-        flat, shifts = sums.reshape(-1, len(phi)), _shifts(piece, theta).reshape(-1, n_dims)
-        found = products.about_shifts(flat, shifts, diagonal)
-        counts, first, second = (
-            of.reshape(n_patterns, n_components, *of.shape[1:]) for of in found
-        )
-        return counts, first, second
-    counts = np.stack([r[part].sum(axis=0) for part in piece.parts])
-    first = np.empty((*counts.shape, n_dims))
-    second = np.empty((*first.shape, *theta.covariances.shape[2:]))
-    for p, part in enumerate(piece.parts):
-        apart = piece.deviations(p, theta.means)
-        weighted = apart * r[part].T[:, :, None]
-        first[p] = weighted.sum(axis=1)
-        second[p] = (weighted * apart).sum(axis=1) if diagonal else weighted.mT @ apart
-    return counts, first, second
-
-
-def _complete(
-    piece: Piece, theta: Parameters, counts: FloatArray, first: FloatArray, second: FloatArray
-) -> Statistics:
-    """Return the expected moments of all cells, summed over patterns."""
+    """(K,) counts, (K, D) first and (K, ...) second moments of all cells, given the present."""
+    # Ghahramani and Jordan (1994), sect. 3.1: moments of x_m given x_o
+    x, counts = _deviations(piece, theta), np.add.reduceat(r, piece.firsts, axis=0).T
+    r = r.T[:, :, None]
+    first = (x @ r)[:, :, 0]
     if theta.covariances.ndim == 2:
-        spread = np.where(piece.present[:, None], 0.0, theta.covariances)
-        second = second + counts[:, :, None] * spread
-    else:
-        # Ghahramani and Jordan (1994), sect. 3.1: moments of x_m given x_o
-        A, C = _regressions(piece.present, theta)
-        first = (A @ first[..., None])[..., 0]
-        second = A @ second @ A.mT + counts[..., None, None] * C
-    second = second.sum(axis=0)
-    if second.ndim == 3:
-        second = (second + second.mT) / 2  # rounding of the products is not symmetric
-    return counts.sum(axis=0), first.sum(axis=0), second
+        second = (np.square(x) @ r)[:, :, 0]
+        return counts.sum(axis=1), first, second + counts @ ~piece.present * theta.covariances
+    second = (x * r.mT) @ x.mT
+    second = (second + second.mT) / 2  # rounding of the product is not symmetric
+    for of in _regressions(theta.covariances, piece.present):
+        cells: Any = slice(None), of.missing[:, :, None], of.missing[:, None]
+        np.add.at(second, cells, counts[:, of.patterns, None, None] * of.covariances)
+    return counts.sum(axis=1), first, second
 
 
-def _regressions(present: BoolArray, theta: Parameters) -> tuple[FloatArray, FloatArray]:
-    """Return (P, K, D, D) A and C of each pattern and component."""
-    covariances = theta.covariances
-    whiteners = _whiten_patterns(covariances, present)[0]
-    is_present = present[:, None, :, None]
-    precisions = (whiteners.mT @ whiteners) * (is_present & present[:, None, None])
-    A = np.where(is_present, np.eye(present.shape[1]), covariances @ precisions)
-    both = ~is_present & ~present[:, None, None]
-    return A, np.where(both, covariances - A @ covariances, 0.0)
+def _noise(piece: Piece, theta: Parameters, z: IntArray, rng: Rng) -> FloatArray:
+    """(B, D) draws with the covariances given the present cells, of components z (B,)."""
+    noise = rng.standard_normal(piece.X.shape)
+    parts = np.split(np.arange(len(z)), piece.firsts[1:])
+    for of in _regressions(theta.covariances, piece.present):
+        factors = np.linalg.cholesky(of.covariances)
+        for q, (p, missing) in enumerate(zip(of.patterns, of.missing, strict=True)):
+            cells = np.ix_(parts[p], missing)
+            noise[cells] = np.einsum("bde,be->bd", factors[z[parts[p]], q], noise[cells])
+    return noise
+
+
+def _deviations(piece: Piece, theta: Parameters) -> FloatArray:
+    """(K, D, B) E[x - μ_k | x_o]."""
+    x = np.where(np.isnan(piece.X), 0.0, piece.X)
+    return _conditional_means(x, piece.firsts, piece.present, theta.means, theta.covariances)
+
+
+@products.remembered
+def _conditional_means(
+    x: FloatArray, firsts: IntArray, present: BoolArray, means: FloatArray, covariances: FloatArray
+) -> FloatArray:
+    """(K, D, B) E[x - μ_k | x_o] of points x (B, D) whose patterns begin at ``firsts``."""
+    pattern_of = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(x)))
+    apart = np.zeros((*means.shape, len(x)))
+    np.subtract(x.T, means[:, :, None], out=apart, where=present[pattern_of].T)
+    if covariances.ndim == 2:
+        return apart
+    parts = np.split(apart, firsts[1:], axis=2)
+    for of in _regressions(covariances, present):
+        found = [of.coefficients[:, q] @ parts[p] for q, p in enumerate(of.patterns)]
+        rows = np.flatnonzero(np.isin(pattern_of, of.patterns))
+        missing = of.missing[np.searchsorted(of.patterns, pattern_of[rows])]
+        apart[:, missing.T, rows] = np.concatenate(found, axis=2)
+    return apart
+
+
+@products.remembered
+def _regressions(covariances: FloatArray, present: BoolArray) -> list[Regression]:
+    """Return the regressions of all patterns with missing columns, grouped by their number."""
+    whiteners = whiten(covariances)[0]  # an error names the component
+    precisions, n_missing = whiteners.mT @ whiteners, (~present).sum(axis=1)
+    regressions = []
+    for n in np.unique(n_missing[n_missing > 0]):
+        patterns = np.flatnonzero(n_missing == n)
+        missing = np.nonzero(~present[patterns])[1].reshape(-1, n)
+        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹: small matrices if few cells are missing.
+        inside: Any = precisions[:, missing[:, :, None], missing[:, None]]
+        C, log_dets = np.linalg.inv(inside), -np.linalg.slogdet(inside)[1]
+        B = C @ -(precisions[:, missing] * present[patterns][:, None])
+        regressions.append(Regression(patterns, missing, B, C, log_dets))
+    return regressions
