@@ -128,14 +128,14 @@ class ImpliedPairs:
 
     def _report_chains(self) -> None:
         """Find each "different" answer within a group, with the chain of "same" answers."""
-        is_same = {
+        same_links = {
             frozenset(a[:2]): number
             for number, a in enumerate(self._answers) if a.answer == "same"
         }  # fmt: skip
         for number, answer in enumerate(self._answers):
             if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
                 chain = must_link_chain(self._must, answer.i, answer.j)
-                links = [is_same[frozenset(pair)] for pair in pairwise(chain)]
+                links = [same_links[frozenset(pair)] for pair in pairwise(chain)]
                 text = " - ".join(map(str, chain))
                 self.contradictions.append(Contradiction(
                     [number, *links],
