@@ -1,42 +1,42 @@
 """Compare strategies of asking: accuracy by the number of answers.
 
-Writes ``book/_data/asking/answers.csv``, a row a fit, with the columns
+Writes ``book/_data/asking/answers.csv``, a row for each fit, with the columns
 
-- ``dataset``, ``strategy``, ``draw``: what was asked how of which points; the draws of all
-  strategies are the same;
-- ``answers``: how many answers the fit was told; 0 is the same fit for all strategies of a draw;
-- ``ari``: adjusted Rand index of all the draw's points;
-- ``log_score``: mean over 300 random pairs of the log-probability of what is true of them, were
-  it told with the error rate of answers, in nats; a coin has -0.693.
+- ``dataset``, ``strategy``, ``draw``: the table, the strategy, and the number of the draw; all
+  strategies get the same draws;
+- ``answers``: number of answers in the fit; with 0 it is the same fit for all strategies of a draw;
+- ``ari``: adjusted Rand index of all points of the draw;
+- ``log_score``: mean over 300 random pairs of the log-probability of the true relation, in nats, if
+  it were reported with the error rate of answers; a coin has -0.693.
 
 A draw is 150 points of the data set, standardised, of real data sets the first five principal
-components; a mixture of as many components as classes is fitted anew after each ten answers, from
+components. A mixture of as many components as classes is fitted anew after each ten answers, from
 the default start with the draw's seed, by the joint likelihood (``weights="ignore"``). Answers err
 with probability 0.05, the same pair always in the same way, and enter with the log-odds of that.
 
-- *random*: pairs at random;
-- *information*: those whose answer is expected to tell most, ten at a time, no two of one group of
-  points that relations tie;
-- *uncertainty*: points whose class is least sure, each beside the surest point of its class;
-- *farthest*, *min-max*: neighbourhoods, farthest first, and then points at random, or again the
-  farthest; where each class has one, fits start at their centres;
+- *random*: random pairs;
+- *information*: the pairs with the largest expected information, ten at a time, no two of which
+  touch the same connected component of the answers so far;
+- *uncertainty*: the points whose class is least certain, each beside the most certain point of its
+  class;
+- *farthest*, *min-max*: neighbourhoods, farthest first, and then random points, or again the
+  farthest; as soon as each class has a neighbourhood, fits start at their centres;
 - *in order*: farthest first until each class has a neighbourhood; then *uncertainty*, and every
   third pair at random; with *own start* all later fits start at the centres of those
   neighbourhoods.
 
-``answers.csv`` has seven data sets in five ways, of which *farthest* and *min-max* started as the
-others; ``order.csv`` has 24 draws of three tables, with *farthest* in its own neighbourhoods and
-both orders:
+``answers.csv`` has 24 draws of seven data sets with the first five strategies, ``order.csv`` 24
+draws of three tables with *farthest* and both orders:
 
-    python benchmarks/asking.py --draws 24 --datasets iris,wine,breast_cancer \\
+    python benchmarks/asking.py \\
+        --strategies "random;information;uncertainty;farthest;min-max"
+    python benchmarks/asking.py --datasets iris,wine,breast_cancer \\
         --results .../order.csv \\
         --strategies "random;uncertainty;farthest;in order;in order, own start"
 
-    python benchmarks/asking.py
-
-takes up where it was left: each curve is appended when it is finished. ``--draws N``,
-``--datasets iris,wine``, ``--strategies 'random;farthest'``, ``--answers N``, ``--results FILE``;
-``--smoke`` is a curve of each strategy on one data set.
+The first takes about half an hour. Each resumes where it was left, since a curve is appended when
+it is finished. ``--draws N``, ``--datasets iris,wine``, ``--strategies 'random;farthest'``,
+``--answers N``, ``--results FILE``; ``--smoke`` is a curve of each strategy on one data set.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def append(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = C
 def main() -> None:
     """Run draw by draw, so the file can be compared at any time."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--answers", type=int, default=80)
     parser.add_argument("--datasets", default=",".join([*REAL, *TOYS]))
     parser.add_argument("--strategies", default=";".join(STRATEGIES))

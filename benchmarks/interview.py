@@ -8,11 +8,18 @@ Writes ``book/_data/asking/interview.csv``, a row for each fit, with the columns
 - ``questions``: number of questions asked, "unsure" included;
 - ``accuracy``: share of points in the right group, groups matched to classes.
 
-*interview* is ``cgmm.decide.Interview``. *random*, *uncertainty*, *farthest* and *in order* are
-strategies of ``asking.py``; they know no "unsure", so with a share u of unsure answers they get
-(1 - u) as many answers. *AIPC*, *NPU* and *MinMax* are those of scikit-query 0.4.2, if it is
-installed; NPU gets the partition of a new fit after every ten questions. All answers but the
-interview's are fitted as in ``asking.py``.
+*interview* is ``cgmm.decide.Interview``. With *interview at random* it is given answers about
+random pairs, so only its fits and its choice among them are its own. *random*, *uncertainty*,
+*farthest* and *in order* are strategies of ``asking.py``; they know no "unsure", so with a share u
+of unsure answers they get (1 - u) as many answers. *AIPC*, *NPU* and *MinMax* are those of
+scikit-query 0.4.2; NPU gets the partition of a new fit after every ten questions. Their answers,
+too, are fitted as in ``asking.py``.
+
+scikit-query requires older versions of numpy, scipy and matplotlib than the locked ones, but these
+strategies run with both. Install it with the packages that it imports:
+
+    pip install --no-deps scikit-query==0.4.2 active-semi-supervised-clustering cvxopt \\
+        scikit-fuzzy metric-learn
 
     python benchmarks/interview.py --draws 24
 
@@ -31,13 +38,15 @@ import warnings
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import asking
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cgmm.decide import Interview
+from cgmm.decide import Answer, Interview
+from cgmm.decide.answer_file import AnswerFile
 from cgmm.metrics import matched_accuracy
 
 FILE = asking.FILE.with_name("interview.csv")
@@ -93,6 +102,20 @@ def by_interview(person: Person) -> Iterator[np.ndarray]:
             yield interview.labels_
 
 
+def by_random_pairs(person: Person) -> Iterator[np.ndarray]:
+    """Return the labels of an interview that is given answers about random pairs."""
+    X, K, seed = person.problem.X, person.problem.n_classes, person.problem.seed
+    rng = np.random.default_rng([seed, 9])
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "answers.jsonl"
+        file = AnswerFile(path, X)
+        for n in range(max(AT)):
+            i, j = rng.choice(len(X), 2, replace=False).tolist()
+            file.give(Answer(i, j, person.reply(i, j), None, "", "check", 0.5))
+            if n + 1 in AT:
+                yield Interview(X, K, path=path, random_state=seed).labels_
+
+
 def by_strategy(name: str, person: Person, unsure: float) -> Iterator[np.ndarray]:
     """Return labels of a strategy of ``asking.py``, which gets the answers that are not unsure."""
     found = {len(rows): fit for rows, fit in asking.STRATEGIES[name](person.problem, max(AT))}
@@ -127,6 +150,8 @@ def curve(task: tuple[str, str, int, float, float]) -> list[tuple[Any, ...]]:
     person = Person(name, draw, wrong, unsure)
     if strategy == "interview":
         found = by_interview(person)
+    elif strategy == "interview at random":
+        found = by_random_pairs(person)
     elif strategy in asking.STRATEGIES:
         found = by_strategy(strategy, person, unsure)
     else:

@@ -94,14 +94,21 @@ def test_the_experiment_on_asking_resumes(tmp_path, load, monkeypatch):
 def test_the_simulated_interview_resumes(tmp_path, load, monkeypatch):
     path = tmp_path / "interview.csv"
     options = ["--draws", "1", "--datasets", "iris", "--wrong", "0", "--unsure", "0.5"]
-    given = ["interview", *options, "--strategies", "interview,random", "--results", str(path)]
+    given = [
+        "interview",
+        *options,
+        "--strategies",
+        "interview,random,interview at random",
+        "--results",
+        str(path),
+    ]
     monkeypatch.setattr(sys, "argv", given)
     interview = load("interview")
     monkeypatch.setattr(interview, "AT", (10, 20))
     interview.main()
     rows, text = read(path), path.read_text(encoding="utf8")
     assert tuple(rows[0]) == interview.COLUMNS
-    assert [row["questions"] for row in rows] == ["10", "20"] * 2
+    assert [row["questions"] for row in rows] == ["10", "20"] * 3
     assert all(0.4 < float(row["accuracy"]) <= 1 for row in rows)
     path.write_text("".join(text.splitlines(keepends=True)[:-2]), encoding="utf8")
     interview.main()
