@@ -102,6 +102,22 @@ def test_two_interviews_share_a_file(tmp_path):
     assert list(bob.answers) == [0, 2]
 
 
+def test_an_answer_given_between_reading_and_writing_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "answers.jsonl"
+    ann, bob = AnswerFile(path, X), AnswerFile(path, X)
+    read = ann._read_new
+
+    def read_before_bob(path):
+        read(path)
+        if not bob.answers:
+            bob.give(answer(1, "bob"))
+
+    monkeypatch.setattr(ann, "_read_new", read_before_bob)
+    ann.give(answer(0))
+    expected = [answer(1, "bob"), answer(0)]
+    assert list(ann.answers.values()) == list(AnswerFile(path, X).answers.values()) == expected
+
+
 def test_each_answer_is_synchronised_to_the_disk(tmp_path, monkeypatch):
     synchronised = []
     file = AnswerFile(tmp_path / "answers.jsonl", X)
