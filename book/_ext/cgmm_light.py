@@ -62,7 +62,12 @@ CONTENTS = re.compile(r'<nav class="bd-links bd-docs-nav".*?</nav>', re.DOTALL)
 SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
-ID = re.compile(r'(?<= id=")[^"]+|(?<=#)[\w.-]+(?=[")])')
+LINK = "{http://www.w3.org/1999/xlink}href"
+PATH, GROUP, USE, DEFS = (f"{{{SVG}}}{name}" for name in ("path", "g", "use", "defs"))
+GLYPH_SCALE = "scale(0.015625)"
+TEXT_SCALE = re.compile(r"scale\((0?\.\d+) -0?\.\d+\)")
+TRANSLATE = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
+ID = re.compile(r'(?<= id=")[^"]+|(?<=#)[\w.-]+(?=["),{])')
 KEPT_IDS = {name: name for name in ("dark", "phone", "phone-dark")}
 SEE_THROUGH = re.compile(r"\.(l\d+)\{[^}]*(?<!-)opacity")
 COMMAND = re.compile(r"([MLQCZz])([^A-Za-z]*)")
@@ -204,7 +209,8 @@ def lean(text: str) -> str:
         return text
     root = ElementTree.fromstring(text)
     root[:] = ungrouped(root)
-    for path in root.iter(f"{{{SVG}}}path"):
+    join_scales(root)
+    for path in root.iter(PATH):
         # Browsers draw a circle less smoothly if rounding keeps them from seeing that it is one.
         write = unspaced_path if "C" in path.get("d", "") else relative
         path.set("d", write(path.get("d", "")))
@@ -227,12 +233,51 @@ def ungrouped(parent: ElementTree.Element) -> list[ElementTree.Element]:
     for child in parent:
         child[:] = ungrouped(child)
         child.text, child.tail = (child.text or "").strip(), None
-        for one in child if child.tag == f"{{{SVG}}}g" and {*child.keys()} <= {"id"} else [child]:
+        for one in child if child.tag == GROUP and {*child.keys()} <= {"id"} else [child]:
             if found and [*one.keys()] == ["clip-path"] and found[-1].attrib == one.attrib:
                 found[-1].extend(one)
             else:
                 found.append(one)
     return found
+
+
+def join_scales(root: ElementTree.Element) -> None:
+    """Put the scale of glyphs, each of which matplotlib divides by 64, into that of their text.
+
+    A figure stays as it is if one of its glyphs is drawn outside of a scaled text.
+    """
+    glyphs = [one for one in root.iter(PATH) if one.get("transform") == GLYPH_SCALE]
+    names = {f"#{one.get('id')}" for one in glyphs}
+    texts = [one for one in root.iter(GROUP) if TEXT_SCALE.search(one.get("transform", ""))]
+    uses = [one for text in texts for one in text if one.tag == USE]
+    are_glyphs = all(one.get(LINK) in names for one in uses)
+    is_rest_drawn = any(one.tag not in {USE, DEFS} for text in texts for one in text)
+    n_drawn = sum(one.get(LINK) in names for one in root.iter(USE))
+    if not are_glyphs or is_rest_drawn or n_drawn != len(uses):
+        return
+    for one in texts:
+        one.set("transform", TEXT_SCALE.sub(_divide_by_64, one.get("transform")))
+    for one in uses:
+        move_by_units(one)
+    for one in glyphs:
+        del one.attrib["transform"]
+
+
+def _divide_by_64(scale: re.Match) -> str:
+    size = f"{float(scale[1]) / 64:.7g}"
+    return f"scale({size} -{size})"
+
+
+def move_by_units(glyph: ElementTree.Element) -> None:
+    """Write the place of a glyph in its own units, 64 of which were one."""
+    if not (found := TRANSLATE.match(glyph.get("transform", ""))):
+        return
+    x, y = (f"{64 * float(one):.6g}" for one in found.groups())
+    rest = glyph.attrib.pop("transform")[found.end() :].strip()
+    if rest:
+        glyph.set("transform", f"translate({x} {y}) {rest}")
+    else:
+        glyph.attrib |= {name: value for name, value in (("x", x), ("y", y)) if value != "0"}
 
 
 def gather_marks(parent: ElementTree.Element, apart: set[str]) -> None:
@@ -248,7 +293,7 @@ def gather_marks(parent: ElementTree.Element, apart: set[str]) -> None:
             continue
         for one in marks:
             del one.attrib["class"]
-        gathered.append(group := ElementTree.Element(f"{{{SVG}}}g", {"class": look}))
+        gathered.append(group := ElementTree.Element(GROUP, {"class": look}))
         group[:] = marks
     parent[:] = gathered
     for child in parent:
@@ -258,7 +303,7 @@ def gather_marks(parent: ElementTree.Element, apart: set[str]) -> None:
 
 def look_of_mark(one: ElementTree.Element) -> str | None:
     """Return the class of a mark; None for other elements and for marks that are clipped."""
-    is_mark = one.tag == f"{{{SVG}}}use" and "clip-path" not in one.attrib
+    is_mark = one.tag == USE and "clip-path" not in one.attrib
     return one.get("class") if is_mark else None
 
 

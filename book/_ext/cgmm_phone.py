@@ -2,19 +2,23 @@
 
 The view is part of the same SVG, so it costs a few hundred bytes: ``figure.svg#phone`` moves panels
 and shows another part of the plane, ``figure.svg#phone-dark`` has the colours for the dark as well.
-Figures that cannot be cut between panels keep the width at which their letters can be read, and
-scroll. ``cgmm_dark.py`` calls this module when it writes pages and figures.
+A panel too wide for the telephone is narrowed by ``cgmm_narrow.py``. A figure for which neither is
+possible keeps the width at which its letters can be read, and scrolls. ``cgmm_dark.py`` calls this
+module when it writes pages and figures.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import cgmm_narrow
 import numpy as np
+from cgmm_narrow import Box, Narrowed
 
 # The column of a telephone 390 pixels wide, and the smallest letters on it, both in pixels.
 COLUMN = 358
@@ -25,15 +29,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
 STEP = re.compile(r"(translate|rotate|scale)\(([^)]*)\)")
 NUMBER = re.compile(r"-?[\d.]+")
-
-
-class Box(NamedTuple):
-    """A rectangle in points."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
 
 
 class Part(NamedTuple):
@@ -49,15 +44,21 @@ class Part(NamedTuple):
     """Distance by which that axis is moved to the right, in points."""
     left: float = np.inf
     """Left end of the panel together with that axis, in points."""
+    narrowed: Narrowed | None = None
 
 
 class Stack(NamedTuple):
-    """Size of the stacked view, moves of its panels, and (panel, axis, shift) of copied axes."""
+    """How a figure is drawn on a telephone.
+
+    Size of the view, moves of its panels, ``(panel, axis, shift)`` of copied axes, and panels that
+    are narrowed.
+    """
 
     width: float
     height: float
     moves: dict[str, tuple[float, float]]
     axes: list[tuple[str, str, float]]
+    narrowed: dict[str, Narrowed]
 
 
 # ---------------------------------------------------------------------------- reading a figure
@@ -187,13 +188,16 @@ def stack(text: str) -> Stack | None:
     if letters is None or 'id="figure_1"' not in text:
         return None
     widest = COLUMN * letters / SMALLEST
-    root = ElementTree.fromstring(text)
+    # Comments have the values of ticks.
+    keep_comments = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
+    root = ElementTree.fromstring(text, parser=keep_comments)
     if float(root.get("viewBox").split()[2]) <= widest:
         return None
     parts = parts_of(root)
     columns = columns_of(parts) if parts else []
-    rows = rows_of(columns, widest)
-    return place(rows) if len(columns) > 1 and rows else None
+    known = {one.get("id"): one for one in root.iter() if one.get("id")}
+    rows = rows_of(narrow_columns(columns, known, widest), widest)
+    return place(rows) if rows else None
 
 
 def columns_of(parts: list[Part]) -> list[list[Part]]:
@@ -217,6 +221,26 @@ def cut(parts: list[Part], start: str, end: str) -> list[list[Part]]:
         groups[-1].append(part)
         last = max(last, getattr(part.box, end))
     return groups
+
+
+def narrow_columns(columns: list[list[Part]], known: dict, widest: float) -> list[list[Part]]:
+    """Return the columns, with the panels of those narrowed that have no room and can be."""
+    wide = [
+        part for column in columns for part in column
+        if width_of([column]) > widest and not any(one.axis for one in column)
+    ]  # fmt: skip
+    replaced: dict[str, Part] = {}
+    for _, alike in groupby(wide, key=lambda part: np.round(part.ground[::2]).tolist()):
+        parts = {part.name: part for part in alike}
+        grounds = {name: part.ground for name, part in parts.items()}
+        found = cgmm_narrow.narrow(grounds, widest - 2 * PAD, known, partial(box_of, known=known))
+        for name, (narrowed, box, ground) in (found or {}).items():
+            replaced[name] = parts[name]._replace(box=box, ground=ground, narrowed=narrowed)
+    return [
+        [replaced[part.name] for part in column]
+        if all(part.name in replaced for part in column) else column
+        for column in columns
+    ]  # fmt: skip
 
 
 def rows_of(columns: list[list[Part]], widest: float) -> list[list[list[Part]]]:
@@ -265,7 +289,14 @@ def place(rows: list[list[list[Part]]]) -> Stack:
         y += above + below + 3 * PAD
     width = max(width_of(row) for row in rows)
     axes = [(part.name, part.axis, part.shift) for row in rows for part in row[0] if part.axis]
-    return Stack(round(width, 1), round(y - 2 * PAD, 1), moves, axes)
+    narrowed = {
+        part.name: part.narrowed
+        for row in rows
+        for column in row
+        for part in column
+        if part.narrowed
+    }
+    return Stack(round(width, 1), round(y - 2 * PAD, 1), moves, axes, narrowed)
 
 
 def with_stack(text: str) -> str:
@@ -276,8 +307,15 @@ def with_stack(text: str) -> str:
     rules = [".y{display:none}view:target~* .y,view:target~.y{display:inline}"] * bool(found.axes)
     for n, (name, (dx, dy)) in enumerate(found.moves.items()):
         text = text.replace(f'<g id="{name}">', f'<g id="{name}" class="m{n}">', 1)
-        move = f"{{transform:translate({dx:.1f}px,{dy:.1f}px)}}"
+        scales = found.narrowed[name].scales if name in found.narrowed else None
+        scale = f" scale({scales[0]:.4f},{scales[1]:.4f})" if scales else ""
+        move = f"{{transform:translate({dx:.1f}px,{dy:.1f}px){scale}}}"
         rules.append(f"view:target~* .m{n},view:target~.m{n}{move}")
+    if found.narrowed:
+        numbers = {name: f"m{n}" for n, name in enumerate(found.moves)}
+        panels = {numbers[name]: panel for name, panel in found.narrowed.items()}
+        text, more = cgmm_narrow.write(text, panels)
+        rules += more
     for name, axis, shift in found.axes:
         # A group without a class would be taken apart.
         text = text.replace(f'<g id="{axis}">', f'<g id="{axis}" class="a">', 1)

@@ -56,10 +56,14 @@ def test_a_compressed_figure_has_the_same_pixels(browser):
     page, shown = browser.new_page(), []
     for text in (before, after):
         page.set_content(text)
-        shown.append(np.asarray(Image.open(io.BytesIO(page.screenshot()))))
+        shown.append(np.asarray(Image.open(io.BytesIO(page.screenshot())), dtype=int))
     page.close()
     assert np.ptp(shown[0]) > 100
-    assert np.array_equal(*shown)
+    # Two numbers multiplied in another order round a few edges of letters to the next grey.
+    assert np.abs(shown[0] - shown[1]).max() <= 2
+    assert " transform" not in re.findall(r'<use href="#\w+" x="[\d.]+"[^>]*>', after)[-1]
+    assert "scale(0.015625)" in before
+    assert "scale(0.015625)" not in after
 
 
 def test_images_of_an_earlier_build_are_removed(tmp_path):

@@ -154,7 +154,8 @@ def letters_of(address, width):
     if "phone" in view:
         text = text[text.index(f'id="{view}"') :]
     points = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
-    sizes = [100 * float(one) for one in re.findall(r"scale\((0?\.\d+) -0?\.\d+\)", text)]
+    # cgmm_light.py gives texts the scale of their glyphs, too: 1 / 64 of what matplotlib wrote.
+    sizes = [6400 * float(one) for one in re.findall(r"scale\((0?\.\d+) -0?\.\d+\)", text)]
     return min(sizes, default=SMALLEST * points / width) * width / points
 
 
@@ -195,7 +196,7 @@ def test_panels_of_every_stacked_figure_stand_apart():
     n_stacked = 0
     for name, text in stored_figures():
         stack = cgmm_phone.stack(text)
-        if stack is None:
+        if stack is None or stack.narrowed:
             continue
         n_stacked += 1
         assert stack.width <= 358 * cgmm_phone.smallest_letters(text) / SMALLEST, name
@@ -241,8 +242,115 @@ def test_a_panel_that_begins_a_row_has_the_numbers_of_its_neighbour():
             f'<use xlink:href="#{axis}" transform="translate({shift:.2f} 0)" class="y"/>' in written
         )
     assert cgmm_phone.with_stack(written) == written
-    # One panel alone cannot be cut, and keeps the width at which its letters are read.
-    single = Figure(figsize=(7.2, 2.4))
-    single.subplots().plot([0, 1])
-    assert cgmm_phone.stack(svg(single)) is None
-    assert re.fullmatch(r"--cgmm-least: \d{3}px", cgmm_phone.attributes(svg(single)))
+
+
+# For each text and each mark of a figure: left, top, right and bottom end, in points.
+DRAWN = """() => {
+  const box = one => (at => [at.left, at.top, at.right, at.bottom])(one.getBoundingClientRect());
+  const shown = [...document.querySelectorAll("[id^=text_], [id^=legend_]")]
+    .filter(one => !one.parentElement.closest("[id^=legend_]"))
+    .filter(one => one.getBoundingClientRect().width);
+  const isMark = one => one.hasAttribute("x") && !one.closest("[id^=text_], [id^=matplotlib]");
+  const marks = [...document.querySelectorAll("use")].filter(isMark).map(box);
+  return {texts: Object.fromEntries(shown.map(one => [one.id, box(one)])), marks};
+}"""
+
+
+@pytest.fixture
+def drawn(browser, tmp_path):
+    """Return a function that measures the texts and marks of a figure, or of its view."""
+    page = browser.new_page(viewport={"width": 700, "height": 900})
+
+    def measure(text, view=""):
+        # Of a second address with the same file the browser would only look for the fragment.
+        path = tmp_path / f"figure{len(text)}.svg"
+        # A point is a pixel, in the view too.
+        pattern = (
+            r'<view id="phone" viewBox="0 0 (\S+) (\S+)"' if view else 'viewBox="0 0 (.+?) (.+?)"'
+        )
+        width, height = re.search(pattern, text).groups()
+        text = re.sub(
+            r'width="[^"]*" height="[^"]*"', f'width="{width}" height="{height}"', text, count=1
+        )
+        path.write_text(text, encoding="utf8")
+        page.goto(path.as_uri() + view)
+        return page.evaluate(DRAWN)
+
+    yield measure
+    page.close()
+
+
+def apart(one, other):
+    """Return the gap between two boxes; negative where they overlap."""
+    (a, b, c, d), (e, f, g, h) = one, other
+    return max(e - c, a - g, f - d, b - h)
+
+
+def test_texts_of_every_narrowed_figure_have_room(drawn):
+    """The browser measures that no text leaves the view or covers another, and marks keep shape."""
+    wide, n_narrowed = [], 0
+    for name, text in stored_figures():
+        if "least" in cgmm_phone.attributes(text):
+            wide.append(name)
+        stack = cgmm_phone.stack(text)
+        if stack is None or not stack.narrowed:
+            continue
+        n_narrowed += 1
+        before, after = drawn(text), drawn(cgmm_phone.with_stack(text), "#phone")
+        texts = after["texts"]
+        assert len(texts) > 0.6 * len(before["texts"]), name
+        assert min(min(box[:2]) for box in texts.values()) > -2, name
+        assert max(box[2] for box in texts.values()) < stack.width + 2, name
+        for one, other in combinations(texts, 2):
+            gap = apart(before["texts"][one], before["texts"][other])
+            assert apart(texts[one], texts[other]) > min(gap, 0) - 1, (name, one, other)
+        sizes = [[box[2] - box[0] for box in which["marks"]] for which in (before, after)]
+        assert len(sizes[0]) == len(sizes[1])
+        # Wider shapes are areas under curves, which are narrowed.
+        assert all(a > 30 or abs(a - b) < 1.5 for a, b in zip(*sizes, strict=True)), name
+    assert n_narrowed > 50
+    # Two flow charts, and a figure of two panels beneath one legend.
+    assert len(wide) <= 3, wide
+
+
+def chart(**looks):
+    """Return a chart 7.2 inches wide, whose letters a telephone shows too small."""
+    figure = Figure(figsize=(7.2, 2.4))
+    ax = figure.subplots()
+    ax.plot([0, 1, 2], [0, 10, 30], "o-")
+    ax.set(**looks)
+    return figure, ax
+
+
+def test_a_chart_is_narrowed_sideways_unless_a_circle_has_to_stay_round():
+    figure, ax = chart()
+    across, up = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].scales
+    assert 0.4 < across < 0.8
+    assert up == 1
+    assert cgmm_phone.attributes(svg(figure)).startswith("--cgmm-stack: ")
+    ax.set(aspect="equal", ylim=(0, 0.5))
+    scales = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].scales
+    assert scales[0] == scales[1] < 0.8
+
+
+def test_numbers_below_a_narrow_axis_are_thinned_out():
+    figure, _ = chart(xticks=range(0, 3), xlim=(0, 2))
+    every = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].moves
+    assert None not in every.values()
+    figure, ax = chart(xticks=[n / 8 for n in range(17)])
+    ax.set_xticklabels([f"{n / 8:.3f}" for n in range(17)])
+    moves = list(cgmm_phone.stack(svg(figure)).narrowed["axes_1"].moves.values())[:17]
+    assert moves[0] is not None
+    assert moves[1] is None
+
+
+@pytest.mark.parametrize("what", ["flow chart", "long text"])
+def test_what_cannot_be_narrowed_keeps_its_width_and_scrolls(what):
+    figure, ax = chart()
+    if what == "flow chart":
+        ax.set_axis_off()
+        ax.text(0, 0, "start", bbox={"boxstyle": "round"})
+    else:
+        ax.set_title("a title that is wider than a telephone " * 2)
+    assert cgmm_phone.stack(svg(figure)) is None
+    assert re.fullmatch(r"--cgmm-least: \d{3}px", cgmm_phone.attributes(svg(figure)))
