@@ -39,7 +39,7 @@ class Box(NamedTuple):
 
 
 class Narrowed(NamedTuple):
-    """How a panel is drawn on a telephone."""
+    """Scales of a panel on a telephone, moves of its texts, and its marks."""
 
     scales: tuple[float, float]
     """Scales sideways and upright; the second is 1 unless units are equal."""
@@ -193,10 +193,10 @@ def unit_of(panel: ElementTree.Element, axis: str) -> float | None:
     numbers, is_power = [], False
     for tick in _ticks(panel, axis):
         mark = next((one for one in tick.iter(f"{SVG}use") if one.get(axis)), None)
-        said = next((one.text for one in tick.iter(ElementTree.Comment)), "")
-        is_power |= "mathdefault" in said
+        comment = next((one.text for one in tick.iter(ElementTree.Comment)), "")
+        is_power |= "mathdefault" in comment
         try:
-            numbers.append((float(mark.get(axis)), float(said.replace("−", "-"))))
+            numbers.append((float(mark.get(axis)), float(comment.replace("−", "-"))))
         except (AttributeError, ValueError):
             continue
     if len(numbers) < 2:

@@ -48,10 +48,9 @@ class Part(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """How a figure is drawn on a telephone.
+    """Size of a figure's view on a telephone, and what is changed for it.
 
-    Size of the view, moves of its panels, ``(panel, axis, shift)`` of copied axes, and panels that
-    are narrowed.
+    These are the moves of its panels, ``(panel, axis, shift)`` of copied axes, and narrowed panels.
     """
 
     width: float
