@@ -194,10 +194,32 @@ def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:
             f"{sizes[d] - 1}; encode categories as integers (OrdinalEncoder does), or pass "
             "n_categories."
         )
-    n_points, n_features = X.shape
-    columns = X.astype(np.intp) + Categories(tuple(sizes)).starts
-    ends = np.arange(0, n_points * n_features + 1, n_features)
-    return csr_array((np.ones(X.size), columns.ravel(), ends), shape=(n_points, int(sum(sizes))))
+    return one_hot_with_gaps(X.astype(np.intp), tuple(sizes))
+
+
+def one_hot_with_gaps(codes: IntArray, sizes: tuple[int, ...]) -> csr_array:
+    """Write categories as rows of zeros and ones, without a one for an empty cell.
+
+    Parameters
+    ----------
+    codes : (N, D_c) int array
+        Categories, 0 to C_d - 1 in column d, or -1 where a cell is empty.
+    sizes : tuple of int
+        C_d.
+
+    Returns
+    -------
+    (N, Σ_d C_d) sparse array
+
+    Examples
+    --------
+    >>> one_hot_with_gaps(np.array([[0, -1], [1, 2]]), (2, 3)).toarray()
+    array([[1., 0., 0., 0., 0.],
+           [0., 1., 0., 0., 1.]])
+    """
+    rows, columns = np.nonzero(codes >= 0)
+    places = codes[rows, columns] + Categories(sizes).starts[columns]
+    return csr_array((np.ones(len(rows)), (rows, places)), shape=(len(codes), sum(sizes)))
 
 
 def sample(

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from cgmm.mixture.categorical import Categories
 from cgmm.mixture.family import Family, Statistics
-from cgmm.numerics import FloatArray, IntArray
+from cgmm.numerics import FloatArray
 
 
 class MixedPoints:
@@ -95,31 +95,6 @@ class MixedFamily(NamedTuple):
         return sum(n_own) - (len(n_own) - 1) * (len(parameters.weights) - 1)
 
 
-def one_hot_with_gaps(codes: IntArray, sizes: tuple[int, ...]) -> csr_array:
-    """Write categories as rows of zeros and ones, without a one for an empty cell.
-
-    Parameters
-    ----------
-    codes : (N, D_c) int array
-        Categories, 0 to C_d - 1 in column d, or -1 where a cell is empty.
-    sizes : tuple of int
-        C_d.
-
-    Returns
-    -------
-    (N, Σ_d C_d) sparse array
-
-    Examples
-    --------
-    >>> one_hot_with_gaps(np.array([[0, -1], [1, 2]]), (2, 3)).toarray()
-    array([[1., 0., 0., 0., 0.],
-           [0., 1., 0., 0., 1.]])
-    """
-    rows, columns = np.nonzero(codes >= 0)
-    places = codes[rows, columns] + Categories(sizes).starts[columns]
-    return csr_array((np.ones(len(rows)), (rows, places)), shape=(len(codes), sum(sizes)))
-
-
 def coordinates(one_hot: csr_array, sizes: tuple[int, ...], n_most: int) -> FloatArray:
     """Return numbers that say as much as possible about the categories of each point.
 
@@ -129,7 +104,7 @@ def coordinates(one_hot: csr_array, sizes: tuple[int, ...], n_most: int) -> Floa
     Parameters
     ----------
     one_hot : (N, C) sparse array
-        From :func:`one_hot_with_gaps`.
+        One-hot rows, from ``one_hot_with_gaps``.
     sizes : tuple of int
         C_d.
     n_most : int

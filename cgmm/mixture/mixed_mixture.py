@@ -13,21 +13,14 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from cgmm.mixture.categorical import CategoricalParameters, Categories, draw_categories
+from cgmm.mixture.categorical import Categories, draw_categories, one_hot_with_gaps
 from cgmm.mixture.columns import FROM_DTYPE, Columns, as_table
 from cgmm.mixture.doubts import thin_covariances
-from cgmm.mixture.gaussian import Parameters
 from cgmm.mixture.gaussian_mixture import check_scale
 from cgmm.mixture.imputing import ImputingMixture
 from cgmm.mixture.initialise import check_responsibilities
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
-from cgmm.mixture.mixed import (
-    MixedFamily,
-    MixedParameters,
-    MixedPoints,
-    coordinates,
-    one_hot_with_gaps,
-)  # fmt: skip
+from cgmm.mixture.mixed import MixedFamily, MixedParameters, MixedPoints, coordinates
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
 from cgmm.mixture.weights import kept_alive
@@ -159,25 +152,22 @@ class MixedMixture(ImputingMixture):
 
     def _read(self, X: ArrayLike) -> MixedPoints:
         table = as_table(X, max(2, self.n_components))
-        validate_data(self, X if hasattr(X, "columns") else table, skip_check_array=True)
+        validate_data(self, table, skip_check_array=True)
         self._columns = Columns.learn(table, self.categorical_features)
         self.is_categorical_, self.categories_ = self._columns[1:]
-        return self._points(table, is_new=False)
+        points = self._read_new(table, is_new=False)
+        if not self.is_categorical_.all():
+            check_scale(points.parts[0], self.reg_covar)
+        return points
 
-    def _read_new(self, X: ArrayLike) -> MixedPoints:
+    def _read_new(self, X: ArrayLike, is_new: bool = True) -> MixedPoints:
         table = as_table(X)
         validate_data(self, table, skip_check_array=True, reset=False)
-        return self._points(table, is_new=True)
-
-    def _points(self, table: Any, is_new: bool) -> MixedPoints:
         numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
         parts: list[Any] = []
         if numbers.shape[1]:
-            parts.append(
-                with_gaps(np.asfortranarray(numbers), is_new=is_new, rows_may_be_empty=True)
-            )
-            if not is_new:
-                check_scale(parts[0], self.reg_covar)
+            gaussian = np.asfortranarray(numbers)
+            parts.append(with_gaps(gaussian, is_new=is_new, rows_may_be_empty=True))
         if codes.shape[1]:
             parts.append(one_hot_with_gaps(codes, self._columns.sizes))
         return MixedPoints(tuple(parts), table.shape[1])
@@ -193,16 +183,16 @@ class MixedMixture(ImputingMixture):
     def _starts(
         self, X: MixedPoints, side: SideInformation, rng: Rng
     ) -> list[Callable[[], MixedParameters]]:
-        if not isinstance(self.init_params, str):
-            r = check_responsibilities(self.init_params, (len(X), self.n_components))
-            return [partial(self._start_from, X, side, r)] * self.n_init
-        X, side = sample_for_portfolio(X, side, self.n_components, rng)
-        # Components of diagonal covariances are what independence within components looks like.
-        kind = self.covariance_type if not self.is_categorical_.any() else "full"
-        found = portfolio(
-            self._as_numbers(X), side, self.n_components, kind, rng, self.n_init, self.verbose
-        )
-        return [partial(self._start_from, X, side, r) for r in found]
+        if isinstance(self.init_params, str):
+            X, side = sample_for_portfolio(X, side, self.n_components, rng)
+            # Independence within components shows as components with diagonal covariances.
+            kind = self.covariance_type if not self.is_categorical_.any() else "full"
+            numbers, shape = self._as_numbers(X), (self.n_components, kind)
+            groupings = portfolio(numbers, side, *shape, rng, self.n_init, self.verbose)
+        else:
+            shape = len(X), self.n_components
+            groupings = [check_responsibilities(self.init_params, shape)] * self.n_init
+        return [partial(self._start_from, X, side, r) for r in groupings]
 
     def _start_from(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
         theta = self._family().start(X, side.counted(r))
@@ -227,34 +217,23 @@ class MixedMixture(ImputingMixture):
         return [*self._thin(theta), *super()._doubts(theta, X, known)]
 
     def _keep(self, parameters: MixedParameters) -> None:
-        self.weights_, parts = parameters.weights, list(parameters.parts)
-        self._type = self.covariance_type
+        super()._keep(parameters)
         if not self.is_categorical_.all():
-            _, self.means_, covariances = parts.pop(0)
-            self.covariances_ = np.array(POOLINGS[self._type].reduce(covariances))
+            self.means_, covariances = parameters.parts[0][1:]
+            self.covariances_ = np.array(POOLINGS[self.covariance_type].reduce(covariances))
         if self.is_categorical_.any():
-            ends = np.cumsum(self._columns.sizes)[:-1]
-            self.probabilities_ = np.split(parts[0].probabilities, ends, axis=1)
+            self.probabilities_ = self._by_column(parameters.parts[-1].probabilities)
 
-    def _parameters(self) -> MixedParameters:
-        parts: list[Any] = []
-        if not self.is_categorical_.all():
-            expanded = POOLINGS[self._type].expand(self.covariances_, *self.means_.shape)
-            parts.append(Parameters(self.weights_, self.means_, expanded))
-        if self.is_categorical_.any():
-            joined = np.concatenate(self.probabilities_, axis=1)
-            parts.append(CategoricalParameters(self.weights_, joined))
-        return MixedParameters(self.weights_, tuple(parts))
+    def _by_column(self, probabilities: FloatArray) -> list[FloatArray]:
+        """Return the part of each column of categories, (N, C_d) of (N, Σ_d C_d)."""
+        return np.split(probabilities, np.cumsum(self._columns.sizes)[:-1], axis=1)
 
     def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
         z = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
-        r = np.eye(len(self.weights_))[z]
-        numbers, codes = self._fill(np.full((n_samples, self._n_numbers), np.nan), None, r, rng)
-        return self._columns.join(None, numbers, codes), z
-
-    @property
-    def _n_numbers(self) -> int:
-        return int((~self.is_categorical_).sum())
+        numbers = np.full((n_samples, int((~self.is_categorical_).sum())), np.nan)
+        codes = np.full((n_samples, len(self._columns.sizes)), -1)
+        filled = self._fill(numbers, codes, np.eye(len(self.weights_))[z], rng)
+        return self._columns.join(None, *filled), z
 
     def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> Any:
         table = as_table(X)
@@ -264,21 +243,18 @@ class MixedMixture(ImputingMixture):
         return self._columns.join(table, *self._fill(numbers, codes, r, rng))
 
     def _fill(
-        self, numbers: FloatArray, codes: IntArray | None, r: FloatArray, rng: Rng | None
+        self, numbers: FloatArray, codes: IntArray, r: FloatArray, rng: Rng | None
     ) -> tuple[FloatArray, IntArray]:
         """Return numbers and codes without gaps, given (N, K) responsibilities."""
         parts = self._parameters().parts
-        if numbers.shape[1] and np.isnan(numbers).any():
+        if np.isnan(numbers).any():
             numbers = PointsWithGaps(numbers).completed(parts[0], r, rng)
-        sizes = self._columns.sizes
-        if codes is None:
-            codes = np.full((len(r), len(sizes)), -1)
-        if not sizes:
-            return numbers, codes
-        probabilities = r @ parts[-1].probabilities
-        if rng is not None:
-            drawn = draw_categories(probabilities, Categories(sizes), rng)
-        else:
-            of_columns = np.split(probabilities, np.cumsum(sizes)[:-1], axis=1)
-            drawn = np.column_stack([column.argmax(axis=1) for column in of_columns])
-        return numbers, np.where(codes < 0, drawn, codes)
+        if (codes < 0).any():
+            probabilities = r @ parts[-1].probabilities
+            if rng is None:
+                columns = self._by_column(probabilities)
+                found = np.column_stack([column.argmax(axis=1) for column in columns])
+            else:
+                found = draw_categories(probabilities, Categories(self._columns.sizes), rng)
+            codes = np.where(codes < 0, found, codes)
+        return numbers, codes

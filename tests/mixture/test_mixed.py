@@ -174,7 +174,10 @@ test_tables_that_cannot_be_read = refused(
     lambda table, categorical_features="from_dtype": MixedMixture(
         2, categorical_features=categorical_features
     ).fit(table),
-    (TABLE.assign(length=np.inf), "contains infinity: column 'length' in row 0"),
+    (
+        TABLE.assign(length=np.inf),
+        "column 'length' of X holds inf in row 0, but a number must not be infinity",
+    ),
     (TABLE.assign(island=None), [1, 3], "column 'island' of X is empty"),
     (TABLE, None, "column 'island' of X holds '.' in row ., which is no number"),
     (TABLE, ["colour"], "names 'colour', but the columns of X are"),
