@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
 from cgmm.metrics import matched_accuracy
-from cgmm.mixture import POOLINGS, Parameters, with_gaps
+from cgmm.mixture import POOLINGS, Parameters, missing, with_gaps
 from cgmm.mixture.missing import PointsWithGaps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -106,6 +106,21 @@ def test_a_complete_table_is_left_as_it_is():
     plain, other = TRUTH.means[:, :2], PointsWithGaps(X)
     theta = Parameters(np.full(2, 0.5), plain, COVARIANCES[:, :2, :2])
     np.testing.assert_allclose(theta.log_density(other), theta.log_density(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_pieces_of_one_pattern_give_the_sums_of_the_whole_table(kind, monkeypatch):
+    rng = np.random.default_rng(4)
+    theta, r = random_mixture(rng, 3, 4), rng.dirichlet(np.ones(3), size=200)
+    if kind == "diag":
+        theta = theta._replace(covariances=theta.variances)
+    X = with_gaps(delete(rng, rng.normal(size=(200, 4)), 0.4))
+    found = [theta.log_density(X), *POOLINGS[kind].statistics(X, r, theta)]
+    monkeypatch.setattr(missing, "BLOCK_CELLS", 1)
+    assert len(list(X.pieces(3))) == X.n_patterns > 5
+    pieces = [theta.log_density(X), *POOLINGS[kind].statistics(X, r, theta)]
+    for whole, summed in zip(found, pieces, strict=True):
+        np.testing.assert_allclose(summed, whole, rtol=1e-12, atol=1e-12)
 
 
 def test_cells_missing_at_random_leave_estimates_unbiased():
