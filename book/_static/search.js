@@ -10,7 +10,7 @@ const FAMILIES = [
   [/^(fig|figure)$/, entry => entry.kind === "figure"],
   [/^(eq|eqn|equation)$/, entry => entry.kind === "equation"],
   [/^(ch|chap|chapter)$/, entry => entry.kind === "page"],
-  [/^(thm|theorem|lemma|prop|proposition|cor|corollary|def|definition|assumption|axiom|example|remark)$/,
+  [/^(thm|theorem|lemma|prop|proposition|cor|corollary|def|definition|assumption|axiom|example|remark|algorithm)$/,
     (entry, word) => entry.kind === "theorem" && entry.title.toLowerCase().startsWith(word.slice(0, 2))],
   [/^(ex|exercise)$/, entry => entry.kind === "exercise"],
 ];
@@ -60,53 +60,59 @@ const spelling = word => word.replace(/is(?=(e|ed|er|ing|ation)s?$)/, "iz").repl
   .replace(/(col|neighb|behavi|fav|lab|harb)our/, "$1or").replace(/centre/, "center").replace(/lling|lled/, one => one.slice(1));
 const singular = word => spelling(word.length > 4 && word.endsWith("ies") ? `${word.slice(0, -3)}y`
   : word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word);
-// Forms of one word: regularise, regularised and regularisation; replicate and replication.
-const stem = word => word.length < 7 ? word : word.replace(/(iz)?(ation|ing|ion|ed|er|e|ly)$/, "$1");
+// Forms of one word: regularise, regularised and regularisation; slow and slowly; sample, sampled and sampling.
+const stem = word => word.length < 5 ? word : (word.length < 7 ? word : word.replace(/(iz)?(ation|ion)$/, "$1"))
+  .replace(/(?<=.{3})(ing|edly|ed|er|ly)$/, "").replace(/(?<=.{3})e$/, "").replace(/([^aeiouls])\1$/, "$1");
 const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace("means++", "meanspp");
 const JOINT = /[-.'’]/, WORD = /[\p{L}\p{N}_]+(?:[-.'’][\p{L}\p{N}_]+)*/gu;
 // Words that say nothing of what is asked, unless there is no other; so do single letters.
 const STOP = new Set(("a an and any are as at be been but by can could did do does for from get give had has have how i if in "
   + "into is it its like make me my need of on or our should so than that the their them there these they this to "
   + "use using vs versus was we were what when where which who why will with would you your deal handle take went want work there").split(" "));
+// Words that readers and the book use for one thing; another word of a line counts for less than the word itself.
+const ALIKE = ["annotator expert worker rater judge person people", "relation constraint link", "component cluster class group",
+  "point sample observation item example row", "wrong error mistake false incorrect", "weight proportion share", "image picture photo",
+  "time speed runtime duration", "choose select pick", "compute calculate", "metric distance similarity", "column feature variable dimension",
+  "start initialisation seed", "maximum optimum peak", "same together equal", "different apart distinct", "probability chance odds",
+  "normaliser denominator constant", "result finding outcome", "draw repetition realisation replicate", "question query", "fit train",
+  "predict classify"].map(line => line.split(" ").map(word => stem(singular(word))));
+const telling = words => words.filter(word => !STOP.has(word) && (word.length > 1 || /\d/.test(word)));
 function askedWords(query) {
   const all = (fold(query).match(WORD) ?? []).map(singular);
-  const telling = all.filter(word => !STOP.has(word) && (word.length > 1 || /\d/.test(word)));
-  return (telling.length ? telling : all).map(stem);
+  return (telling(all).length ? telling(all) : all).map(stem);
 }
 const wordsOf = text => (fold(text).match(WORD) ?? [])
   .flatMap(word => JOINT.test(word) ? [word, ...word.split(JOINT)] : [word]).map(word => stem(singular(word)));
 const counted = words => words.reduce((n, word) => n.set(word, (n.get(word) ?? 0) + 1), new Map());
 
-const total = counts => [...counts.values()].reduce((sum, n) => sum + n, 0);
 const mean = numbers => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
-
-// What a word counts for: in a title (of the package: less), as a reader's word, in the text, elsewhere on the page; then
-// the kind of an entry (of the package: less), a title that is the question, and the power of the share of words found.
-const W = {title: 1, nameTitle: 0.3, called: 1.6, text: 0.8, spread: 0.8, worth: 0.4, api: 0.3, named: 1, cover: 1.5};
+// What a word counts for: in a title (of the package: less), as a reader's word, as another word for the same, in the text;
+// the best section of a page; the kind of an entry (of the package: less); a title that is the question; the power of the share
+// of words that are found.
+const W = {title: 1.4, nameTitle: 0.5, called: 3.8, alike: 0.5, text: 0.55, best: 1.4, worth: 0.55, api: 0.35, named: 2, cover: 0.65};
 let index;
 function indexed() {
-  index ??= ENTRIES.map(entry => {
+  if (index) return index;
+  index = ENTRIES.map(entry => {
     const title = wordsOf(entry.title), text = wordsOf(`${entry.text} ${entry.kind === "page" ? "" : entry.page}`);
     const called = wordsOf(CALLED[entry.url.replace(".html", "")] ?? "");
-    return {entry, title: counted(title), called: new Set(called), length: title.length,
-            text: counted(text), size: text.length};
+    return {entry, title: counted(title), called: new Set(called), length: title.length, text: counted(text), size: text.length};
   });
-  // A page has the words of all its sections, too, which may be spread over them.
   const pages = Object.groupBy(index, one => one.entry.url.split("#")[0]);
-  for (const one of index.filter(({entry}) => entry.kind === "page")) {
-    one.spread = new Map();
-    for (const {title, text} of pages[one.entry.url]) {
-      for (const [word, n] of [...title, ...text]) one.spread.set(word, (one.spread.get(word) ?? 0) + n);
-    }
-    one.spreadSize = total(one.spread);
-  }
   index.usual = mean(index.map(one => one.size));
-  index.usualSpread = mean(index.filter(one => one.spread).map(one => one.spreadSize));
+  for (const one of index.filter(({entry}) => entry.kind === "page")) {
+    // A page has the words of all its sections, which may be spread over them.
+    one.parts = pages[one.entry.url].filter(part => part !== one);
+    const whole = new Map();
+    for (const [word, n] of pages[one.entry.url].flatMap(({title, text}) => [...title, ...text])) whole.set(word, (whole.get(word) ?? 0) + n);
+    Object.assign(one, {text: whole, size: [...whole.values()].reduce((sum, n) => sum + n)});
+  }
+  index.usualPage = mean(index.filter(one => one.parts).map(one => one.size));
   return index;
 }
 
 // How much a text is about a word, from 0 to 1: more with each time that it is there, less if the text is long (BM25).
-const about = (n, size, usual) => n / (n + 1.2 * (0.3 + 0.7 * size / usual));
+const about = (n, size, usual) => n / (n + 1.2 * (0.5 + 0.5 * size / usual));
 
 // "Theorem 7.2", "Fig. 7.1", "(7.1)" and "chapter 7" name one thing.
 function named(query) {
@@ -130,40 +136,49 @@ function search(query) {
     if (all.some(one => one.title.has(word) || one.text.has(word) || one.called.has(word))) return (words => words.get(word) ?? 0);
     return words => [...words].reduce((n, [other, k]) => other.startsWith(word) ? n + k : n, 0);
   });
+  const alike = asked.map(word => ALIKE.filter(line => line.includes(word)).flat().filter(other => other !== word));
   // What few entries have tells more than what many have.
-  const telling = has.map(count => {
-    const n = all.filter(({title, text}) => count(title) || count(text)).length;
-    return Math.log((1 + all.length) / (1 + n));
-  });
-  const sum = telling.reduce((one, other) => one + other, 0);
+  const holders = count => all.filter(({title, text}) => count(title) || count(text)).length;
+  const weights = has.map(count => Math.log((1 + all.length) / (1 + holders(count))));
+  const sum = weights.reduce((one, other) => one + other, 0);
   // Parts of a dotted name are no heading for a question in plain words.
   const isProse = asked.length > 1 && !/[._(]|[a-z][A-Z]/.test(query);
   const functions = [...fold(query).matchAll(/([\w.]+)\(/g)].map(([, name]) => name);
-  const hits = [];
-  for (const {entry, title, called, length, text, size, spread = new Map(), spreadSize} of all) {
-    let score = 0, inTitle = 0, found = 0, covered = 0;
+  const ratings = new Map();
+  const rate = one => ratings.get(one) ?? ratings.set(one, rateAnew(one)).get(one);
+  function rateAnew({entry, title, called, length, text, size, parts}) {
     const isName = isProse && (entry.kind === "name" || entry.url.includes("/api/"));
+    const usual = parts ? all.usualPage : all.usual;
+    // The word itself, or else the best of the words for the same.
+    const best = (own, n, worthOf) => own || W.alike * Math.max(0, ...alike[n].map(worthOf));
+    let score = 0, inTitle = 0, found = 0, covered = 0;
     has.forEach((count, n) => {
-      const heading = count(title), known = called.has(asked[n]), below = count(text), around = count(spread);
-      if (heading) inTitle++;
-      score += telling[n] * ((isName ? W.nameTitle : W.title) * Boolean(heading) + W.called * known
-        + W.text * about(below, size, all.usual) + (around ? W.spread * about(around, spreadSize, all.usualSpread) : 0));
-      if (heading || known || below || around) { found++; covered += telling[n]; }
+      const own = {title: Boolean(count(title)), called: called.has(asked[n]), text: count(text)};
+      const heading = best(Number(own.title), n, word => title.has(word)), known = best(Number(own.called), n, word => called.has(word));
+      const below = best(about(own.text, size, usual), n, word => about(text.get(word) ?? 0, size, usual));
+      if (own.title) inTitle++;
+      if (!heading && !known && !below) return;
+      found++;
+      covered += weights[n] * (own.title || own.called || own.text ? 1 : W.alike);
+      score += weights[n] * ((isName ? W.nameTitle : W.title) * heading + W.called * known + W.text * below);
     });
-    if (!found) continue;
+    // A part with all the words in its title is a hit of its own.
+    const share = (covered / sum) ** W.cover, ofText = inTitle === asked.length ? 0 : score / sum * share;
+    if (parts) score += sum * W.best * Math.max(0, ...parts.map(part => rate(part).ofText));
     const [, worth] = KINDS[entry.kind === "page" && entry.number ? "chapter" : entry.kind];
     // What is named as the question is, and nothing else, is what was meant.
     const named = inTitle === asked.length && !isName ? inTitle / Math.max(length, asked.length) : 0;
-    score = (score / sum + W.worth * worth / 70 * (isName ? W.api : 1) + (entry.kind === "term" && asked.length === 1 ? 2 : 1) * W.named * named) * (covered / sum) ** W.cover;
+    score = (score / sum + W.worth * worth / 70 * (isName ? W.api : 1) + W.named * named) * share;
+    // The estimator is meant where several classes have a method of that name.
     const isCalled = entry.kind === "name" && functions.some(name => entry.title.toLowerCase().endsWith(name));
-    // The class that readers meet first is meant where several have a method of that name.
-    if (isCalled) score += CALLED[entry.url.split(".html")[0]] ? 3 : 2;
-    hits.push([score, entry, found]);
+    if (isCalled) score += /estimator/.test(CALLED[entry.url.split(".html")[0]]) ? 6 : 3;
+    return {entry, score, found, ofText};
   }
+  const hits = all.map(rate).filter(({found}) => found);
   // What has few of the words is no hit.
-  const most = Math.max(...hits.map(([, , n]) => n));
-  const best = hits.filter(([, , n]) => n >= most - 1 && n > asked.length / 3).sort((a, b) => b[0] - a[0]);
-  return [...new Set([...first, ...best.map(([, entry]) => entry)])];
+  const most = Math.max(...hits.map(({found}) => found));
+  const best = hits.filter(({found}) => found >= most - 1 && found > asked.length / 3).sort((a, b) => b.score - a.score);
+  return [...new Set([...first, ...best.map(({entry}) => entry)])];
 }
 
 // The words around the first one that was asked for.

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from built_book import ROOT, visited, visiting
-from questions import HELD_OUT, MORE_QUESTIONS, QUESTIONS
+from questions import HELD_OUT, MORE_QUESTIONS, PARAPHRASES, QUESTIONS, UNSEEN_PARAPHRASES
 
 sys.path.append(str(ROOT / "book/_ext"))
 import cgmm_find
@@ -195,8 +195,14 @@ def test_a_tap_follows_the_link(visit):
 
 @pytest.mark.parametrize(
     ("questions", "most"),
-    [(QUESTIONS, 2), (MORE_QUESTIONS, 5), (HELD_OUT, 4)],
-    ids=["first", "more", "held out"],
+    [
+        (QUESTIONS, 2),
+        (MORE_QUESTIONS, 3),
+        (HELD_OUT, 2),
+        (PARAPHRASES, 13),
+        (UNSEEN_PARAPHRASES, 20),
+    ],
+    ids=["first", "more", "held out", "paraphrases", "unseen paraphrases"],
 )
 def test_a_question_in_plain_words_finds_its_page_first(results, questions, most):
     def is_right(query, places):
