@@ -76,3 +76,74 @@ def test_the_html_head_describes_the_page(site, name):
     for name in ("og:title", "og:description", "og:type", "og:site_name"):
         assert re.search(f'<meta property="{name}" content="[^"]+"', head), name
     assert 'property="og:site_name" content="Gaussian Mixtures with Side Information"' in head
+
+
+# ---------------------------------------------------------------------------- the column
+
+# How far right reaches what stands in the column itself.
+RIGHT_ENDS = """() => {
+  const inside = `.admonition, details, li, dd, td, th, .cgmm-live, .cgmm-explorer, figure,
+    .cgmm-foot, .cgmm-work`;
+  const kinds = ["p:not(.cgmm-work)", "div.admonition", "details.sd-dropdown", "div.cell_input",
+    ".cgmm-live"];
+  return Object.fromEntries(kinds.map(kind => {
+    const all = [...document.querySelectorAll(`.bd-article section ${kind}`)]
+      .filter(one => one.offsetWidth && !one.parentElement.closest(inside));
+    return [kind, [...new Set(all.map(one => Math.round(one.getBoundingClientRect().right)))]];
+  }));
+}"""
+
+
+def test_text_boxes_code_and_figures_end_at_one_edge(reader):
+    ends = reader.show(width=1280).evaluate(RIGHT_ENDS)
+    assert all(ends.values()), ends
+    assert len({edge for some in ends.values() for edge in some}) == 1, ends
+
+
+def test_eighty_characters_of_code_have_room(reader):
+    room, letter = reader.show(width=1280).evaluate(
+        """() => { const pre = document.querySelector(".cell_input pre");
+             const style = getComputedStyle(pre), canvas = document.createElement("canvas");
+             const ink = canvas.getContext("2d");
+             ink.font = `${style.fontSize} ${style.fontFamily}`;
+             const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+             return [pre.clientWidth - padding, ink.measureText("m").width]; }"""
+    )
+    assert 5 < letter <= room / 80
+
+
+def test_without_contents_beside_it_the_column_stands_in_the_middle(reader):
+    box = reader.show(width=820).locator(".bd-article").bounding_box()
+    assert abs(box["x"] - (820 - box["x"] - box["width"])) <= 1
+
+
+# Proofs have neither rule nor title: the fold around them has both.
+COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
+.filter(one => parseFloat(getComputedStyle(one).borderLeftWidth)).map(one => {
+  const title = one.querySelector(".admonition-title");
+  return [one.className, getComputedStyle(one).borderLeftColor,
+    getComputedStyle(title, "::after").content, getComputedStyle(title).backgroundColor];
+})"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_boxes_and_inline_code_have_the_colours_of_the_book(visit, theme):
+    """Rules are indigo, blue, orange or grey, titles have no bar or icon, code has no colour."""
+    page = visit("book/07_cannot_links").show(theme=theme)
+    names = ["info", "primary", "warning", "danger", "text-muted", "border"]
+    known = page.evaluate(
+        """names => names.map(name => { const one = document.createElement("i");
+             one.style.color = `var(--pst-color-${name})`;
+             document.body.append(one);
+             return getComputedStyle(one).color; })""",
+        names,
+    )
+    boxes = page.evaluate(COLOURS_OF_BOXES)
+    assert {"tip", "proof", "exercise"} <= {name for box in boxes for name in box[0].split()}
+    for name, rule, icon, bar in boxes:
+        assert rule in known, (name, rule)
+        assert icon == "none", name
+        assert bar == "rgba(0, 0, 0, 0)", name
+    colour = "one => getComputedStyle(one).color"
+    code = page.locator(".bd-article p > code:not(a code)").first
+    assert code.evaluate(colour) == page.locator(".bd-article p").first.evaluate(colour)
