@@ -86,6 +86,9 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
     ``GaussianNB(var_smoothing=0)``, ``QuadraticDiscriminantAnalysis(solver="eigen")`` and
     ``LinearDiscriminantAnalysis(solver="lsqr")``.
 
+    Cells of the points may be empty, NaN, if they are missing at random: whether a cell is empty
+    may depend on the cells that are present, but not on its own value.
+
     Given its class a point's component depends on nothing else. So a class of several Gaussians is
     one state of the network, with a mixture for its density: relations cost an engine what they
     cost with one Gaussian a class, and an exact engine stays exact. Each iteration computes the

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from cgmm.given import is_missing, is_text
+from cgmm.given import is_missing
 from cgmm.mixture.missing import EMPTY_ROW
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
@@ -167,12 +167,21 @@ def as_numbers(name: Any, column: Any) -> FloatArray:
             "which is no number. If the column holds categories, say so: "
             f"categorical_features=[..., {name!r}]."
         )
-        refuse([is_text(cell) for cell in cells], name, cells, reason)
+        refuse([not is_number(cell) for cell in cells], name, cells, reason)
         entries = np.array(cells, dtype=object)
     numbers = entries.astype(float)
     reason = "but a number must not be infinity. Correct the entry, or mark it as missing by NaN."
     refuse(np.isinf(numbers), name, numbers.tolist(), reason)
     return numbers
+
+
+def is_number(entry: Any) -> bool:
+    """Return whether an entry is a number, or a text that represents one as "1.5" does."""
+    try:
+        float(entry)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def refuse(is_wrong: ArrayLike, name: Any, entries: list[Any], reason: str) -> None:

@@ -125,8 +125,9 @@ class PointsWithGaps:
     @cached_property
     def by_pattern(self) -> tuple[IntArray, FloatArray]:
         """(N,) row numbers sorted by pattern, and (N, D) the rows in this order."""
-        order, values = np.argsort(self.pattern_of, kind="stable"), self.values
-        if (np.diff(order) != 1).any():
+        order, values = np.arange(len(self)), self.values
+        if (np.diff(self.pattern_of) < 0).any():
+            order = np.argsort(self.pattern_of, kind="stable")
             values = np.take(values.T, order, axis=1).T
         return order, values
 
