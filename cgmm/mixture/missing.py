@@ -185,13 +185,12 @@ class PointsWithGaps:
         """Return (N, D) points with all cells: expectations, or draws from ``rng``."""
         complete, theta = self.values.copy(), theta._replace(covariances=theta.full_covariances)
         for piece in self.pieces(len(theta.means)):
-            means = theta.means[:, :, None] + _deviations(piece, theta)
             r = responsibilities[piece.rows]
             if rng is None:
+                means = theta.means[:, :, None] + _deviations(piece, theta)
                 found = np.einsum("nk,kdn->nd", r, means)
             else:
-                z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
-                found = means[z, :, np.arange(len(r))] + _noise(piece, theta, z, rng)
+                found = _draw(piece, theta, r, rng)
             complete[piece.rows] = np.where(np.isnan(piece.X), found, piece.X)
         return complete
 
@@ -324,16 +323,16 @@ def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
     return counts.sum(axis=1), first, second
 
 
-def _noise(piece: Piece, theta: Parameters, z: IntArray, rng: Rng) -> FloatArray:
-    """(B, D) draws with the covariances given the present cells, of components z (B,)."""
-    noise = rng.standard_normal(piece.X.shape)
-    parts = np.split(np.arange(len(z)), piece.firsts[1:])
-    for of in _regressions(theta.covariances, piece.present):
-        factors = np.linalg.cholesky(of.covariances)
-        for q, (p, missing) in enumerate(zip(of.patterns, of.missing, strict=True)):
-            cells = np.ix_(parts[p], missing)
-            noise[cells] = np.einsum("bde,be->bd", factors[z[parts[p]], q], noise[cells])
-    return noise
+def _draw(piece: Piece, theta: Parameters, r: FloatArray, rng: Rng) -> FloatArray:
+    """(B, D) points drawn given their present cells and responsibilities (B, K)."""
+    z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
+    y = rng.standard_normal(piece.X.shape)
+    for k, factor in enumerate(np.linalg.cholesky(theta.covariances)):
+        y[z == k] = theta.means[k] + y[z == k] @ factor.T
+    # A point y of component z differs from its conditional mean as x does from that of x.
+    other = piece._replace(X=np.where(np.isnan(piece.X), np.nan, y))
+    shifts = _deviations(piece, theta) - _deviations(other, theta)
+    return np.asarray(y + shifts[z, :, np.arange(len(z))])
 
 
 def _deviations(piece: Piece, theta: Parameters) -> FloatArray:

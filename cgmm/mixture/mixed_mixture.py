@@ -185,8 +185,8 @@ class MixedMixture(ImputingMixture):
     ) -> list[Callable[[], MixedParameters]]:
         if isinstance(self.init_params, str):
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
-            # Independence within components shows as components with diagonal covariances.
-            kind = self.covariance_type if not self.is_categorical_.any() else "full"
+            # Coordinates of categories are rotated, so they are correlated within components.
+            kind = "full" if self.is_categorical_.any() else self.covariance_type
             numbers, shape = self._as_numbers(X), (self.n_components, kind)
             groupings = portfolio(numbers, side, *shape, rng, self.n_init, self.verbose)
         else:

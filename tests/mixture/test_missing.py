@@ -203,14 +203,15 @@ def test_classifier_and_predictions_take_gaps():
 
 def test_impute_gives_conditional_expectations_and_draws():
     rng = np.random.default_rng(0)
-    X = delete(rng, groups(5, 60, 3, 2)[0], 0.3)
+    correlate = [[1.0, 2.0, 0.5], [0.0, 1.0, -1.5], [0.0, 0.0, 1.0]]
+    X = delete(rng, groups(5, 60, 3, 2)[0] @ correlate, 0.3)
     model = ConstrainedGaussianMixture(2, random_state=0).fit(X)
     theta, r = model.parameters_, model.predict_proba(X)
     components = list(zip(theta.means, theta.covariances, strict=True))
     found = [[conditional(x, *of)[1] for of in components] for x in X]
     expected = np.einsum("nk,nkd->nd", r, found)
     np.testing.assert_allclose(model.impute(X), expected, rtol=1e-7, atol=1e-9)
-    x = X[[np.flatnonzero(np.isnan(X).any(axis=1))[0]]]
+    x = X[[np.flatnonzero(np.isnan(X).sum(axis=1) == 2)[0]]]
     draws = model.impute(np.repeat(x, 40_000, axis=0), draw=True, random_state=1)
     mean, spread = model.impute(x)[0], [conditional(x[0], *of)[2] for of in components]
     apart = np.array([conditional(x[0], *of)[1] for of in components]) - mean
