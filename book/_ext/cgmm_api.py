@@ -25,15 +25,15 @@ sys.path.append(str(Path(__file__).parents[1]))
 OURS = {"cgmm", "reruns"}
 INDEX = "book/api/index"
 OLD_ADDRESS = "book/api.html"
-# Of every estimator; scikit-learn's class of that name documents them.
+# Methods that every estimator has; scikit-learn documents them.
 BASE = "https://scikit-learn.org/stable/modules/generated/sklearn.base.BaseEstimator.html"
 OF_BASE = """\
 ``get_params``, ``set_params``, ``get_metadata_routing`` and the requests of metadata,
 ``set_fit_request`` and the like, are those of every estimator: see scikit-learn's BaseEstimator__.
 """
 REQUEST = re.compile(r"set_\w+_request")
-# What docutils takes for an item of a list: the whole description is "K.", which leaves an item
-# without text, or it opens with a letter of ours, as in "K. One is enough".
+# Descriptions that docutils would take for an item of a list: the whole text is "K.", or it begins
+# with such a letter, as in "K. One is enough".
 ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
 LONG_SIGNATURE = re.compile(
     r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
@@ -75,7 +75,7 @@ def skip_requests(
 def unlink_elsewhere(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Make words of what refers to pages of scikit-learn's documentation."""
+    """Replace references to pages of scikit-learn's documentation by plain words."""
     if _is_foreign(obj):
         lines[:] = [ROLE.sub(r"\1", line) for line in lines]
 
@@ -83,7 +83,7 @@ def unlink_elsewhere(
 def keep_letters(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Say that a description such as "K." is a sentence, and not the eleventh item of a list."""
+    """Mark a description such as "K." as a sentence: it is not the eleventh item of a list."""
     for n, (before, line) in enumerate(pairwise(lines), start=1):
         is_first = before.strip() and _indent(before) < _indent(line)
         if is_first and not before.endswith("::"):
@@ -97,7 +97,7 @@ def _indent(line: str) -> int:
 def keep_colons_of_attributes(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Stop napoleon from reading what stands before the first colon as the attribute's type."""
+    """Keep napoleon from taking the words before the first colon for the attribute's type."""
     if what in {"attribute", "property", "data"} and lines:
         lines.insert(0, "\\ ")
 
@@ -109,7 +109,7 @@ class KeepQuotesOfTypes(SphinxTransform):
     default_priority = 700
 
     def apply(self, **options: object) -> None:
-        """Mark the types of parameters and results, which are what is emphasised in fields."""
+        """Mark the types of parameters and results: they are the emphasised words of fields."""
         for fields in self.document.findall(nodes.field_list):
             for one in fields.findall(nodes.emphasis):
                 one["support_smartquotes"] = False
@@ -130,9 +130,9 @@ def list_methods(
 
 
 def public_methods(cls: type) -> list[str]:
-    """Methods of a class in the order of their source, its own first; none of what others document.
+    """Return the methods of a class in the order of their source, its own first.
 
-    Those are ``object``, other classes of Python, and scikit-learn's BaseEstimator.
+    Methods of ``object``, other classes of Python and scikit-learn's BaseEstimator are left out.
     """
     found: dict[str, None] = {}
     for one in cls.__mro__:
@@ -150,7 +150,7 @@ def public_methods(cls: type) -> list[str]:
 
 
 def _summary(cls: type, method: str) -> str:
-    """The first paragraph of a method's docstring, as words."""
+    """Return the first paragraph of a method's docstring as plain words."""
     text = getdoc(getattr(cls, method), allow_inherited=True, cls=cls, name=method) or ""
     paragraph = " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
     return ROLE.sub(r"\1", paragraph) if _is_foreign(getattr(cls, method)) else paragraph

@@ -11,9 +11,9 @@ from sphinx.application import Sphinx
 # sphinx-thebe writes a remote address into every page, whether its button is on or not.
 THEBE_HANDLERS = {"init_thebe_core", "update_thebe_context"}
 
-# What follows a formula without a space, a comma or the rest of a word, or stands before it.
+# Text that touches a formula: a comma or the rest of a word after it, a bracket before it.
 AFTER = re.compile(r"[^\s\u2014\u2013]{1,24}(?=\s|$|[\u2014\u2013])|[^\s\w]{0,8}[\u2014\u2013]")
-# What sphinx-proof and sphinx-exercise call the contents of a box, and a proof without a label.
+# Ids that sphinx-proof and sphinx-exercise give to the contents of each box.
 COMMON = re.compile(r"[a-z]+-content|proof")
 BEFORE = re.compile(r"[(\[\u201c\u2018]+$")
 
@@ -41,7 +41,7 @@ def _of_thebe(handler: object) -> bool:
 
 
 def drop_empty_table_heads(app: Sphinx, document: nodes.document) -> None:
-    """Remove the head of a table where Markdown made the author write an empty one."""
+    """Remove the empty head of a table; Markdown requires one."""
     for head in list(document.findall(nodes.thead)):
         if not head.astext().strip():
             head.parent.remove(head)
@@ -55,7 +55,7 @@ def list_general_index(app: Sphinx, document: nodes.document) -> None:
 
 
 def take_common_names(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Take the ids away that every theorem, exercise and proof of a page has alike."""
+    """Remove ids that all theorems, exercises and proofs of a page share."""
     for box in document.findall(nodes.Element):
         is_heading = isinstance(box, nodes.section) and isinstance(box.next_node(), nodes.title)
         if COMMON.fullmatch(" ".join(box.get("ids", ()))) and not is_heading:
@@ -63,7 +63,7 @@ def take_common_names(app: Sphinx, document: nodes.document, docname: str) -> No
 
 
 def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) -> None:
-    """Let no line end between a formula and the comma after it."""
+    """Keep a formula and the comma after it on one line."""
     for formula in list(document.findall(nodes.math)):
         place = formula.parent
         if isinstance(place, nodes.title | nodes.Inline):
@@ -84,7 +84,7 @@ def hold_formulas_together(app: Sphinx, document: nodes.document, docname: str) 
 
 
 def _ends(place: nodes.Element, n: int, pattern: re.Pattern) -> str:
-    """The part of a neighbouring text that touches the formula."""
+    """Return the part of a neighbouring text that touches the formula."""
     text = place[n] if 0 <= n < len(place) else None
     if not isinstance(text, nodes.Text):
         return ""
@@ -111,6 +111,6 @@ MENDED = [
 def mend_markup(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Mend what the extensions write."""
+    """Correct the HTML that other extensions write."""
     for pattern, better in MENDED if "body" in context else []:
         context["body"] = pattern.sub(better, context["body"])

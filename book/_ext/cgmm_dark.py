@@ -50,7 +50,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def offer_both(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Show one set of colours in the light and the other in the dark."""
+    """Show each figure in one set of colours on a light page and in the other on a dark one."""
     if app.builder.name != "html" or "body" not in context:
         return
     sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
@@ -90,7 +90,7 @@ def give_colours(app: Sphinx, exception: Exception | None) -> None:
 
 
 def with_both(text: str) -> str:
-    """An SVG whose looks are classes, and whose colours are others when its root is the target."""
+    """Return an SVG with styles as classes, and with other colours when its root is the target."""
     if ' id="dark"' in text:
         return text
     looks = {look: f"l{n}" for n, look in enumerate(dict.fromkeys(LOOK.findall(text)))}
@@ -110,14 +110,14 @@ def with_both(text: str) -> str:
 
 
 def size(text: str) -> str:
-    """Width and height in the pixels of a page, of which 96 are an inch."""
+    """Return width and height as attributes, in pixels of which 96 are an inch."""
     points = [float(re.search(rf' {name}="([\d.]+)pt"', text)[1]) for name in ("width", "height")]
     return 'width="{:.0f}" height="{:.0f}"'.format(*(4 / 3 * one for one in points))
 
 
 @cache
 def dark(colour: str) -> str:
-    """The colour of the same hue whose lightness is turned."""
+    """Return the colour of the same hue for a dark page: dark becomes light."""
     srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     lightness, *hue = LAB @ np.cbrt(CONES @ linear)

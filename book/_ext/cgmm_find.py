@@ -16,17 +16,17 @@ from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 ARTICLE = re.compile(r'<article class="bd-article".*?</article>', re.DOTALL)
-# Pictures within the page and listings, most of its bytes; no word of them is searched or shown.
+# Embedded pictures and listings, most of the bytes of a page, are neither searched nor shown.
 EMBEDDED = re.compile(
     r"data:image/[^\"']+|<script\b.*?</script>|<svg\b.*?</svg>|<pre>.*?</pre>", re.DOTALL
 )
-# No prose: code, what it printed, and the buttons of figures that move.
+# Parts without prose: code, its output, and the buttons of live figures.
 CODE = (
     "div.highlight, div.cell_input, details.hide > summary, div.cell_output > :not(figure), "
     ".cgmm-explorer, .cgmm-work, style"
 )
 HEADINGS = ["h1", "h2", "h3", "h4"]
-# What has a frame of its own; its words are found there and not once more in the section.
+# Parts that are entries of their own; their words do not count for the section once more.
 FRAMED = "div.proof, div.exercise, figure, dl.glossary > dt, dl.glossary > dd, dl.py, div.citation"
 NUMBER = re.compile(r"\d+(?:\.\d+)*")
 LETTERS = (
@@ -46,7 +46,7 @@ FRACTION = re.compile(r"\\[td]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 FACE = re.compile(
     r"\\(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:rm|bf|it)?)\s*\{([^{}]*)\}"
 )
-# Commands of which nothing is read.
+# Commands that leave no sign in plain text.
 LAYOUT = re.compile(
     r"\b(?:math(?:cal|bf|sf|rm|bb)|boldsymbol|operatorname|text(?:style)?|displaystyle|left|right|"
     r"[bB]igg?[lr]?|q?quad|hat|bar|tilde|[td]?frac|split|aligned?|middle|limits|label)\b"
@@ -60,7 +60,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_all(app: Sphinx, exception: Exception | None) -> None:
-    """Read every page of the book once; write both kinds of scripts."""
+    """Read every page of the book once, and write both kinds of scripts."""
     if exception is not None or app.builder.format != "html":
         return
     site, wanted = Path(app.outdir), set()
@@ -72,7 +72,7 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
         articles[page] = BeautifulSoup(EMBEDDED.sub("", found[0]), "html.parser")
         wanted |= targets(page, articles[page])
     previews = {page: previews_of(page, article, wanted) for page, article in articles.items()}
-    # What is asked for first, and says which other files there are.
+    # The browser loads this list first; it names the other files.
     previews = {page: shown for page, shown in previews.items() if shown}
     for page, shown in ({"pages": dict.fromkeys(previews, "")} | previews).items():
         path = site / "_static/previews" / f"{page}.js"
@@ -82,7 +82,7 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
         simplify(article)
     pages = {f"{page}.html": entries_of(page, article) for page, article in articles.items()}
     (site / "_static/search_entries.js").write_text(ENTRIES % script(pages), encoding="utf8")
-    # Nobody asks Sphinx's own index any more.
+    # Sphinx's own index is not used.
     (site / "searchindex.js").unlink(missing_ok=True)
 
 
@@ -94,7 +94,7 @@ def script(thing: object) -> str:
 # ---------------------------------------------------------------------------- what is searched
 
 
-# Address and title of a page are written once, for they are a tenth of all.
+# Address and title of a page are written once: repeated, they would be a tenth of the file.
 ENTRIES = """const ENTRIES = Object.entries(%s).flatMap(([address, [page, entries]]) =>
   entries.map(([kind, title, anchor, text, number]) =>
     ({kind, title, url: anchor ? `${address}#${anchor}` : address, page, text, number})));
@@ -102,7 +102,7 @@ ENTRIES = """const ENTRIES = Object.entries(%s).flatMap(([address, [page, entrie
 
 
 def entries_of(page: str, article: BeautifulSoup) -> tuple[str, list[tuple[str, ...]]]:
-    """Return the title of a page and its entries: the page, what has a name or number, sections.
+    """Return the title of a page and its entries: the page, named or numbered parts, and sections.
 
     An entry is kind, title, anchor, words and, if there is one, number.
     """
@@ -124,7 +124,7 @@ def entries_of(page: str, article: BeautifulSoup) -> tuple[str, list[tuple[str, 
 
 
 def named(article: BeautifulSoup) -> Iterator[tuple[str, ...]]:
-    """Kind, name, anchor, words and number of what stands apart."""
+    """Yield kind, name, anchor, words and number of each named or numbered part."""
     for one in article.select("div.proof[id], div.exercise[id]"):
         head = one.find("p", class_="admonition-title", recursive=False)
         if not head or not (number := NUMBER.search(title := words(head))):
@@ -151,12 +151,12 @@ def named(article: BeautifulSoup) -> Iterator[tuple[str, ...]]:
 
 
 def words(one: Tag) -> str:
-    """Text in one line."""
+    """Return the text of an element in one line."""
     return " ".join(one.get_text().split())
 
 
 def simplify(article: BeautifulSoup) -> None:
-    """Drop the signs that links carry; formulas as far as letters go, their numbers aside."""
+    """Remove the signs of links, and write formulas in plain letters, with their number as data."""
     for sign in article.select("a.headerlink, .viewcode-link"):
         sign.decompose()
     for formula in article.select(".math"):
@@ -166,7 +166,7 @@ def simplify(article: BeautifulSoup) -> None:
 
 
 def plain(formula: str) -> str:
-    """TeX as somebody would type it in a mail."""
+    """Return TeX as somebody would type it in a mail."""
     before = ""
     while formula != before:
         # From the innermost braces outwards, so that a fraction keeps its bar.
@@ -192,7 +192,7 @@ SHOWN = "div.proof, div.exercise, figure, div.math, dl.glossary > dt, div.citati
 
 
 def targets(page: str, article: BeautifulSoup) -> set[tuple[str, str]]:
-    """Page and anchor of every link within the book."""
+    """Return page and anchor of every link within the book."""
     found = set()
     for link in article.select("a.reference.internal[href*='#'], .bibtex a, a[href*='#id']"):
         where, _, anchor = link["href"].partition("#")
@@ -202,7 +202,7 @@ def targets(page: str, article: BeautifulSoup) -> set[tuple[str, str]]:
 
 
 def _resolve(page: str, where: str) -> str:
-    """The page that a relative address names."""
+    """Return the page that a relative address names."""
     if not where:
         return page
     parts = page.split("/")[:-1]
@@ -219,7 +219,7 @@ def previews_of(page: str, article: BeautifulSoup, wanted: set[tuple[str, str]])
 
 
 def preview(page: str, target: Tag) -> str:
-    """The theorem, equation, figure, definition or reference around a target, without its links."""
+    """Return the theorem, equation, figure, term or reference around a target, without links."""
     one = target if _is_shown(target) else target.find_parent(_is_shown)
     if one is None:
         return ""
@@ -242,7 +242,7 @@ def _is_shown(one: Tag) -> bool:
 
 
 def mend(page: str, copy: BeautifulSoup) -> str:
-    """Without what can be followed or must be unique; pictures by their way from the top."""
+    """Return the HTML without links, buttons and ids; paths of pictures begin at the top folder."""
     for sign in copy.select("a.headerlink, details, button, span.label, span.backrefs, source"):
         sign.decompose()
     for link in copy.find_all(["a", "picture"]):

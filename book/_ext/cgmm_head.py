@@ -64,7 +64,7 @@ def offer_runners(app: Sphinx, config: Config) -> None:
 def describe(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Put a description into the head, for searches and for links that are passed on."""
+    """Put a description into the head, for search engines and for previews of shared links."""
     text = description(doctree) if doctree else ""
     properties = {"og:type": "article", "og:title": plain(context.get("title", "")),
             "og:site_name": app.config.html_title, "og:description": text}  # fmt: skip
@@ -77,7 +77,7 @@ def describe(
 
 
 def description(doctree: nodes.document) -> str:
-    """The first paragraph, cut between two words."""
+    """Return the first paragraph, cut between two words."""
     first = next((one for one in doctree.findall(nodes.paragraph) if one.astext().strip()), None)
     text = " ".join(first.astext().split()) if first else ""
     text = text.removeprefix("The question. ")
@@ -87,7 +87,7 @@ def description(doctree: nodes.document) -> str:
 def add_foot(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Say below a page which version it is, how it is cited, and where an error is reported."""
+    """Add version, citation and the address for error reports to the foot of a page."""
     if doctree is None or app.builder.name != "html":
         return
     about = {"version": __version__, "author": app.config.author, "book": app.config.html_title}
@@ -102,7 +102,7 @@ def add_foot(
 
 
 def report(address: str, pagename: str) -> str:
-    """The link to where errors are reported; nothing without an address."""
+    """Return the link for error reports, or nothing if no address is set."""
     if not address:
         return ""
     href = escape(address.replace("{page}", quote(pagename)))
@@ -110,5 +110,5 @@ def report(address: str, pagename: str) -> str:
 
 
 def plain(title: str) -> str:
-    """A title without marks."""
+    """Return a title without HTML."""
     return " ".join(re.sub(r"<[^>]+>|\\[()]", "", title).split())

@@ -43,7 +43,7 @@ THEME_SHEET = "_static/styles/pydata-sphinx-theme.css"
 # A rule of the theme's style sheet that names the character of an icon, in Font Awesome 6 or 7.
 ICON_RULE = re.compile(r'(?:\.fa-[\w-]+(?::{1,2}before)?,?)+\{(?:content|--fa):"[^"]*"\}')
 ICON_NAME = re.compile(r"\bfa-[\w-]+")
-# The mean error of a colour, of 255, which a palette may make: none that an eye sees.
+# The largest mean error of a colour, of 255 levels, that a palette may make; no eye sees it.
 LARGEST_ERROR = 0.8
 FRAME = re.compile(r"data:image/(webp|png);base64,([A-Za-z0-9+/=]{200,})")
 FRAMES = "_images/frames"
@@ -54,7 +54,7 @@ ALIKE = re.compile(
     r'<span class="([a-z]{1,2}\d?)">[^<]*</span>(?:\s*<span class="\1">[^<]*</span>)+'
 )
 MARK = re.compile(r"(?!^)<span[^>]*>|</span>(?!$)")
-# What keeps its spaces, and what a page says to nobody.
+# Elements that keep their spaces, and comments, which are removed.
 KEPT = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
 UNSAID = re.compile(r"<!--.*?-->", re.DOTALL)
 # The book's table of contents, which a listing of a module does without: its links lead back.
@@ -109,7 +109,7 @@ def move_frames_out(
 def size_images(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Say how large an image is, so that text does not jump, and load it when it comes near."""
+    """Write the size of each image, so that text does not jump, and load it when it comes near."""
     sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
 
     def sized(found: re.Match) -> str:
@@ -132,7 +132,7 @@ def size_images(
 def unmark_plain_code(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Take away marks in listings that change nothing: three megabytes in all."""
+    """Remove marks in listings that change nothing: three megabytes in all."""
     if "body" in context:
         plain = PLAIN.sub(r"\1", context["body"])
         context["body"] = ALIKE.sub(lambda found: MARK.sub("", found[0]), plain)
@@ -147,7 +147,7 @@ def _size(path: Path) -> tuple[int, int]:
 
 
 def lighten(app: Sphinx, exception: Exception | None) -> None:
-    """Take away what no reader asks for, and make the rest small."""
+    """Remove files that no page asks for, and make the others small."""
     if exception is not None or app.builder.name != "html":
         return
     site = Path(app.outdir)
@@ -356,7 +356,7 @@ def give_palette(path: Path) -> None:
         if image.mode == "P" or (image.mode == "RGBA" and image.getextrema()[3][0] < 255):
             return
         full = image.convert("RGB")
-    # By the median of colours: few enough of them stay exactly as they were.
+    # This method keeps the colours exactly if there are few enough.
     reduced = full.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     error = np.asarray(reduced.convert("RGB"), dtype=float) - np.asarray(full, dtype=float)
     if np.sqrt(np.mean(error**2)) <= LARGEST_ERROR:

@@ -31,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 class LiveHome(SphinxDirective):
-    """The question of the book, under the reader's hand."""
+    """Directive that places the live figure of the home page."""
 
     def run(self) -> list[nodes.Node]:
         """Put the figure where the directive stands."""
@@ -39,7 +39,7 @@ class LiveHome(SphinxDirective):
 
 
 def home_figure() -> LiveFigure:
-    """A small version of the front figure, with the upright and the level fit as rivals."""
+    """Return a small live version of the front figure, in which two fits compete."""
     X, y = vertical_classes(16)[:2]
     level = (X[:, 1] > 0).astype(int)
     X = X - np.outer(2 * level - 1, [0, 6])

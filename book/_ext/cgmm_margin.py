@@ -11,9 +11,9 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-# Whose text is as wide as the column, or nearly so: boxes, tables and captions have no margin.
+# Nodes whose text is about as wide as the column; boxes, tables and captions have no margin.
 BLOCKS = (nodes.paragraph, nodes.bullet_list, nodes.enumerated_list)
-# The note is for the eye; its link, in the text, leads to the entry with its address.
+# The note has no links: the citation in the text leads to the entry.
 DOI = re.compile(r" doi:\S+$")
 
 
@@ -45,13 +45,13 @@ def put_works_beside(app: Sphinx, document: nodes.document, docname: str) -> Non
         if notes:
             block.replace_self(held := nodes.container(classes=["cgmm-cites"]))
             held += [*notes, block]
-    # The preview of a link shows the entry; the browser need not name it once more.
+    # The preview of a link shows the entry, so the link needs no tooltip.
     for link in document.findall(_leads_to_a_work):
         del link["reftitle"]
 
 
 def _stands_in_the_column(one: nodes.Node) -> bool:
-    # A theorem holds a section of its own, so the parent alone does not tell.
+    # A theorem contains a section of its own, so all ancestors are looked at.
     return isinstance(one, BLOCKS) and all(isinstance(up, nodes.section) for up in _above(one)[:-1])
 
 
