@@ -1,7 +1,7 @@
 """Measure whole fits, from raw points to labels, beside scikit-learn's GaussianMixture.
 
 What a user waits for: checks, the choice of a start and all iterations until each stops by its own
-default. ``init_params="kmeans"`` starts as GaussianMixture does; the default tries about forty
+default. ``init_params="kmeans"`` starts as GaussianMixture does; the default tries about fifty
 starts, so it stands beside GaussianMixture with ten. Classes have random covariances. With
 relations, true answers about random pairs, there is no peer, and seconds are all that is told.
 
