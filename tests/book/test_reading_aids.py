@@ -61,7 +61,7 @@ def test_options_of_a_prediction_show_their_result(chapter):
     options = box.locator("button[aria-pressed]")
     options.nth(0).focus()
     page.keyboard.press("Enter")
-    assert status.inner_text().startswith("No. That would be a witness")
+    assert status.inner_text().startswith("No. That would be an annotator")
     assert box.get_attribute("data-answer") == "wrong"
     options.nth(2).click()
     assert status.inner_text().startswith("Right. The log-odds")
