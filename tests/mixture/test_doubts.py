@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cgmm
 from cgmm import ConstrainedGaussianMixture, datasets, scenarios
 from cgmm.mixture import Parameters
-from cgmm.mixture.doubts import log_ratios_of_must_links
+from cgmm.mixture.doubts import doubted_relations, log_ratios_of_must_links
 from cgmm.network import PairsAmong
 from cgmm.scenarios import random_pairs
 
@@ -39,6 +39,17 @@ def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
     # A count of 60 at a rate of 0.01 at most is above 4 in one of 2,000 tests.
     assert sum(doubted(seed) for seed in range(60)) <= 4
     assert sum(doubted(seed, sep=6, q=0.1) for seed in range(20)) >= 15
+
+
+@pytest.mark.parametrize(("ratio", "is_doubted"), [(60, False), (150, True)])
+def test_a_relation_is_doubted_from_a_likelihood_ratio_of_100_on(ratio, is_doubted):
+    """By Markov's inequality this is a false alarm in at most one of 100 fits."""
+    theta = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
+    # With odds t and 1 / t of the first component the ratio of a must-link is (t + 1 / t) / 2.
+    x = np.arccosh(ratio) / 2
+    X, pair = np.array([[x], [-x]]), np.array([[0, 1]])
+    assert np.exp(log_ratios_of_must_links(theta, X, pair)) == pytest.approx(ratio)
+    assert (len(doubted_relations(theta, X, pair, None)) == 1) == is_doubted
 
 
 def test_the_ratio_of_a_right_relation_has_expectation_one():

@@ -15,7 +15,7 @@ from cgmm.mixture import (
     honour,
     seeds,
 )
-from cgmm.mixture.initialise import from_kmeans
+from cgmm.mixture.initialise import from_kmeans, subsample_rows
 from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
@@ -153,3 +153,11 @@ def test_covariances_of_clusters_far_apart_lose_no_digits():
     # About one mean for all, squares of 1e10 would leave six digits.
     truth = [np.cov(X[z == k].T, bias=True) for k in range(3)]
     np.testing.assert_allclose(theta.covariances, truth, rtol=1e-9, atol=1e-9)
+
+
+def test_half_of_a_sample_are_points_of_which_something_is_known():
+    """Of the 60 linked points among 10,000, 25 pairs are in a sample of 100, and few by chance."""
+    side = SideInformation.build(10_000, must_link=np.arange(60).reshape(-1, 2))
+    rows = subsample_rows(side, np.random.RandomState(0), 100)
+    assert 50 <= (rows < 60).sum() <= 53
+    assert len(rows) > 95

@@ -20,7 +20,7 @@ from cgmm.mixture import follow, log_joint
 from cgmm.mixture import problem as module
 from cgmm.mixture.loop import Posterior
 from cgmm.mixture.problem import warn_about_chains
-from cgmm.network import Marginals, NetworkError
+from cgmm.network import Inference, Marginals, NetworkError
 from cgmm.numerics import warn_caller
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -184,3 +184,24 @@ def test_an_interrupted_e_step_is_discarded():
     with warnings.catch_warnings(action="error"):
         run = follow(steps, tol=1e-3, max_iter=9)
     assert (run.interrupted, run.warnings) == (True, ())
+
+
+@pytest.mark.parametrize("is_stateful", [True, False])
+def test_each_run_applies_an_engine_anew_if_it_remembers_its_calls(is_stateful):
+    """Three runs of four E-steps each: no engine that remembers serves two of them."""
+    n_calls = []
+
+    def engine(graph):
+        place = len(n_calls)
+        n_calls.append(0)
+
+        def infer(unary):
+            n_calls[place] += 1
+            return Marginals(softmax(unary, axis=1), np.nan, exact=False)
+
+        return Inference(infer, is_stateful=is_stateful)
+
+    settings = {"n_init": 3, "max_iter": 3, "tol": 0.0, "init_params": "random"}
+    fitted(engine, groups(0, 60)[0], {"cannot_link": [[0, 1]]}, **settings)
+    assert sum(n_calls) >= 12
+    assert max(n_calls) < 8 if is_stateful else max(n_calls) >= 12

@@ -226,6 +226,7 @@ def test_ignored_labels_give_a_warning(model, labels):
             for index in (None, [f"p{i}" for i in range(N)], pd.date_range("2020-01-01", periods=N))
         ],
         {"preferences": [[0, 1, 0.9], [1, 2, -0.9]]},
+        {"preferences": [[0, 1, 0.9], [1, 2, 0.0]]},
         {"preferences": [[0, 1, weight_from_certainty(0.6)]]},
         # Following the advice of the warning must not raise it again.
         {"preferences": preferences(MUST, CANNOT, certainty=0.512345)},

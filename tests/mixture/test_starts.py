@@ -139,6 +139,12 @@ def test_messages_of_certain_beliefs_lose_no_digits():
     np.testing.assert_allclose(weak, expected, rtol=1e-12)
 
 
+def test_the_message_for_an_excluded_component_is_finite():
+    """Its exponential is a normal number, and smaller than any ratio that occurs in data."""
+    lowest = send(np.array([1.0, 0.0])[:, None, None], np.array([-np.inf]))[0, 0, 0]
+    assert np.finfo(float).tiny < np.exp(lowest) < 1e-300
+
+
 def test_a_cannot_link_between_distant_pairs_has_its_exact_cost():
     """Four points at two places, all apart: both pairs share, at a price beyond exp(-50)."""
     X = np.repeat([[0.0], [40.0]], 20, axis=0) + np.linspace(-1, 1, 40)[:, None]
