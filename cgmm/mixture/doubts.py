@@ -9,6 +9,7 @@ L_e        p(x_i, x_j | e is wrong) / p(x_i, x_j | e is right)
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
     beside the largest variance: the density is what whoever chose ``reg_covar`` has chosen.
     """
     is_full = covariances.ndim == 3
+    if is_full:
+        with suppress(np.linalg.LinAlgError):
+            # This costs a tenth of the eigenvalues, and succeeds if none is below 2 reg_covar.
+            np.linalg.cholesky(covariances - 2 * reg_covar * np.eye(covariances.shape[1]))
+            return []
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
     limit = min(2 * reg_covar, NEXT_TO_NOTHING * variances.max())
     if variances.max() <= 2 * reg_covar:  # every component consists of reg_covar alone
