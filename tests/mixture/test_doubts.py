@@ -43,7 +43,7 @@ def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
 
 @pytest.mark.parametrize(("ratio", "is_doubted"), [(60, False), (150, True)])
 def test_a_relation_is_doubted_from_a_likelihood_ratio_of_100_on(ratio, is_doubted):
-    """By Markov's inequality this is a false alarm in at most one of 100 fits."""
+    """Markov's inequality bounds the rate of false alarms by one in 100 fits."""
     theta = Parameters(np.full(2, 0.5), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
     # With odds t and 1 / t of the first component the ratio of a must-link is (t + 1 / t) / 2.
     x = np.arccosh(ratio) / 2

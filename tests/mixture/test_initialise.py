@@ -156,7 +156,7 @@ def test_covariances_of_clusters_far_apart_lose_no_digits():
 
 
 def test_half_of_a_sample_are_points_of_which_something_is_known():
-    """Of the 60 linked points among 10,000, 25 pairs are in a sample of 100, and few by chance."""
+    """Link 60 points among 10,000: 25 pairs are in a sample of 100, where chance gives none."""
     side = SideInformation.build(10_000, must_link=np.arange(60).reshape(-1, 2))
     rows = subsample_rows(side, np.random.RandomState(0), 100)
     assert 50 <= (rows < 60).sum() <= 53
