@@ -101,13 +101,17 @@ class PlainProblem:
     """The engine for new points with relations."""
     update: str = "exact"
     """Name of the weights' update; never "auto"."""
+    update_weights: Update = closed_form
+    log_z_prior: Callable[[FloatArray], float] = no_prior
+    """log Z_prior of weights (K,) as the update assumes it, which the log-evidence lacks."""
 
     def steps(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
         """Return EM from a start."""
-        start = starts[number]()
-        return em(self.data, start, self.side, None, self.family, closed_form, log_z_prior=no_prior)
+        update, log_z_prior = self.update_weights, self.log_z_prior
+        theta = starts[number]()
+        return em(self.data, theta, self.side, None, self.family, update, log_z_prior=log_z_prior)
 
     def report(self, run: Run) -> Run:
         """Return the run with the log-evidence that is reported."""
@@ -138,14 +142,9 @@ class Problem(PlainProblem):
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
         """Return EM from a start. An engine that remembers its calls is made anew for each run."""
-        model, data = self.model, self.data
-        if number > 0 and model.is_stateful:
-            data = model.blocks(self.points, self.map)
-        prior = model.log_z_prior
-        start = starts[number]()
-        return em(
-            data, start, model.side, None, self.family, model.update_weights, log_z_prior=prior
-        )
+        if number > 0 and self.model.inference.is_stateful:
+            self.data = self.model.blocks(self.points, self.map)
+        return super().steps(starts, number)
 
     def report(self, run: Run) -> Run:
         """Return the run with its log-evidence, whichever normaliser the update assumed."""
@@ -160,19 +159,16 @@ class Problem(PlainProblem):
     def assign(self, run: Run, keep: bool) -> Found:
         """Return what a run says of the points; r_ik only if they are to be kept or are needed."""
         model, theta = self.model, run.parameters
-        r: Any = run.posterior.responsibilities
-        exact, results = model.reports_exactly(run), model.results
-        if r is None:
-            r = self.data.gather(partial(assigned, theta, model.needs_joint_labels or keep))
+        found = super().assign(run, keep or model.needs_joint_labels)
+        found = found._replace(evidence_exact=model.reports_exactly(run), results=model.results)
         if not model.needs_joint_labels:
-            labels = most_probable(r) if r.ndim == 2 else r
-            return Found(r, labels, True, exact, results, None)
+            return found
         if isinstance(self.data, Cluster):
             labels, is_best = self.data.joint_labels(theta, partial(assigned, theta, True))
-            return Found(r, labels, is_best, exact, results, None)
-        chains = model.chains(self.points, theta)
-        labels, is_best = model.joint_labels(self.points, theta, r, chains)
-        return Found(r, labels, is_best, exact, results, chains)
+            return found._replace(labels=labels, labels_exact=is_best)
+        chains, r = model.chains(self.points, theta), found.responsibilities
+        labels, is_best = model.joint_labels(self.points, theta, cast("FloatArray", r), chains)
+        return found._replace(labels=labels, labels_exact=is_best, chains=chains)
 
 
 def pose(
@@ -192,8 +188,9 @@ def pose(
     model = choose_model(side, inference, weights, n_components, rng)
     data = model.cluster(points) if isinstance(points, Chunks) else model.blocks(points, map)
     return Problem(
-        points, model.side, family, data, model.engine, model.update, model=model, map=map
-    )
+        points, model.side, family, data, model.engine, model.update, model.update_weights,
+        model.log_z_prior, model=model, map=map,
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- with relations
@@ -259,11 +256,6 @@ class AssignmentModel:
     def needs_joint_labels(self) -> bool:
         """True if the most probable components of single points may break a relation."""
         return len(self.graph.edges) > 0 or not self.inference.finds_best
-
-    @property
-    def is_stateful(self) -> bool:
-        """True if the engine remembers its calls."""
-        return self.inference.is_stateful
 
     def blocks(self, X: Points, map: Map = map) -> Blocks:
         """Return the points in blocks: one block if the engine is approximate and needs all of it.
