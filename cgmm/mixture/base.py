@@ -61,9 +61,9 @@ from cgmm.runs import Rng, Versioned, best_of, random_source
 from cgmm.summary import Summary, summarise
 
 # Points that a component is made of in the start of a family without starts of its own.
-SEEDS = 3
+SEED_POINTS = 3
 # Attributes that the next fit or step makes outdated.
-FOUND = (
+RESULTS = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
     "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
     "_batches",
@@ -159,7 +159,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
 
     def _responsibilities(self, X: Any, rng: Rng) -> FloatArray:
         """Return (N, K) responsibilities under components made of a few random points each."""
-        drawn = rng.randint(X.shape[0], size=(self.n_components, SEEDS))
+        drawn = rng.randint(X.shape[0], size=(self.n_components, SEED_POINTS))
         r = np.zeros((X.shape[0], self.n_components))
         r[drawn, np.arange(self.n_components)[:, None]] = 1
         return log_normalise(log_joint(X, self._family().start(X, r)))[0]
@@ -400,7 +400,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
 
     def _forget(self) -> None:
         """Delete the results of an earlier fit or step."""
-        for name in FOUND:
+        for name in RESULTS:
             vars(self).pop(name, None)
 
     @property
@@ -482,7 +482,9 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             X = self._read_new(X)
         return log_joint(X, self._parameters())
 
-    def _related(self, X: ArrayLike, **known: Any) -> tuple[Points, AssignmentModel, FloatArray]:
+    def _predict_with_relations(
+        self, X: ArrayLike, **known: Any
+    ) -> tuple[Points, AssignmentModel, FloatArray]:
         """Return new points, their network, and their responsibilities at the fitted θ."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
@@ -527,7 +529,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if must_link is cannot_link is preferences is None:
             return most_probable(self.predict_proba(X))
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        (points, model, r), theta = self._related(X, **ties), self._parameters()
+        (points, model, r), theta = self._predict_with_relations(X, **ties), self._parameters()
         with naming(model.side.first_points, "point"):
             return model.joint_labels(points, theta, r, model.chains(points, theta)).states
 
@@ -552,7 +554,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if must_link is cannot_link is preferences is None:
             return log_normalise(self._log_joint(X))[0]
         ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        return self._related(X, **ties)[2]
+        return self._predict_with_relations(X, **ties)[2]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density of the mixture at each point.

@@ -21,10 +21,11 @@ from cgmm.numerics import FloatArray, IntArray, check_pairs, log_normalise
 
 # Largest probability of doubting true relations if the model is right.
 FALSE_ALARMS = 0.01
-# A variance below this share of the largest one makes a covariance nearly singular.
-NEXT_TO_NOTHING = 1e-4
-# Only so many relations are tested, which bounds memory; the bound holds for any subset.
-MOST_ASKED = 100_000
+# A variance of at most this share of the largest one makes a covariance nearly singular.
+THIN_SHARE = 1e-4
+# Maximum number of relations tested, which limits memory. The bound on the probability of a false
+# alarm holds for any subset of the relations.
+MOST_TESTED = 100_000
 
 
 def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
@@ -40,7 +41,7 @@ def thin_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
             np.linalg.cholesky(covariances - 2 * reg_covar * np.eye(covariances.shape[1]))
             return []
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
-    limit = min(2 * reg_covar, NEXT_TO_NOTHING * variances.max())
+    limit = min(2 * reg_covar, THIN_SHARE * variances.max())
     if variances.max() <= 2 * reg_covar:  # every component consists of reg_covar alone
         limit = 2 * reg_covar
     thin = np.flatnonzero(variances.min(axis=1) <= limit)
@@ -63,7 +64,7 @@ def doubted_relations(theta: Any, X: Any, must_link: Any, cannot_link: Any) -> l
     """
     n_points, prior = X.shape[0], float((theta.weights**2).sum())
     must, cannot = check_pairs("", must_link, n_points), check_pairs("", cannot_link, n_points)
-    pairs = np.concatenate([must, cannot])[:MOST_ASKED]
+    pairs = np.concatenate([must, cannot])[:MOST_TESTED]
     if not len(pairs) or prior >= 1:
         return []
     sign = np.where(np.arange(len(pairs)) < len(must), 1, -1)

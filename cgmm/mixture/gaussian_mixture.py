@@ -27,7 +27,7 @@ from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.imputing import ImputingMixture
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
-    MOST,
+    MOST_POINTS,
     STARTS,
     check_responsibilities,
     named_start,
@@ -45,8 +45,8 @@ NO_SCATTER = (
     "cluster hold here: give it, covariance_prior=(D + 2, cov / K ** (2 / D)) with "
     "cov = dask.array.cov(X.T).compute()."
 )
-# If another fit's log-evidence is higher by this many nats, a fit is at a poor maximum.
-POOR = 1.0
+# A fit is at a poor maximum if another fit's log-evidence is higher by more than this, in nats.
+POOR_GAIN = 1.0
 # A column must span at least this many representable numbers.
 FEWEST_STEPS = 1000
 
@@ -343,7 +343,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
         if known["must_link"] is None and known["cannot_link"] is None:
             return self._thin(theta)
         doubts = super()._doubts(theta, X, known)
-        if doubts and type(self) is ConstrainedGaussianMixture and X.shape[0] <= MOST:
+        if doubts and type(self) is ConstrainedGaussianMixture and X.shape[0] <= MOST_POINTS:
             doubts = self._second_opinion(doubts, X, known)
         return [*self._thin(theta), *doubts]
 
@@ -355,7 +355,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
         with catch_warnings(action="ignore"):
             other.fit(fetch(X, np.arange(X.shape[0])), **known)  # type: ignore[arg-type]
         gain = other.log_evidence_ - self.log_evidence_
-        if not gain > POOR:
+        if not gain > POOR_GAIN:
             return doubts
         remaining = super()._doubts(other.parameters_, X, known)
         return remaining or [poor_maximum(gain, other.n_init)]

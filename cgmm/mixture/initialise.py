@@ -32,11 +32,11 @@ from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.runs import Rng
 
-# Largest number of points that a start is made of: enough to compare starts.
-MOST = 10_000
+# A start is made of a sample of this many points if there are more: enough to compare starts.
+MOST_POINTS = 10_000
 # Maximum number of steps of the search for an assignment that satisfies all hard relations; the
 # check before a fit has the same limit.
-SEARCH = 20_000
+MOST_SEARCH_STEPS = 20_000
 
 
 def from_responsibilities(
@@ -105,14 +105,15 @@ def subsample_for_init(
 ) -> tuple[Points, SideInformation]:
     """Return the points that starts are made of, in memory, and what is known of them.
 
-    Points of weight zero are left out, and of more than ``MOST`` points a sample is taken; with
-    ``whole`` all points are returned, for a start that is given as a table with a row for each.
+    Points of weight zero are left out, and of more than ``MOST_POINTS`` points a sample is taken.
+    With ``whole`` all points are returned, for a start that is given as a table with a row for
+    each.
     """
     rows, weights = np.arange(X.shape[0]), side.sample_weight
     if not (whole or weights is None or weights.all()):
         rows = np.flatnonzero(weights)
         side = side.restrict(rows)
-    if not whole and len(rows) > MOST:
+    if not whole and len(rows) > MOST_POINTS:
         chosen = subsample_rows(side, rng)
         rows, side = rows[chosen], side.restrict(chosen)
     if not isinstance(X, Chunks) and len(rows) == X.shape[0]:
@@ -125,7 +126,7 @@ def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -
 
     What is connected comes together, so that chunklets and classes can seed a start.
     """
-    n_most = n_most or MOST
+    n_most = n_most or MOST_POINTS
     known = has_information(side)
     nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
     chosen = np.zeros_like(known)
@@ -295,7 +296,9 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
             # With many clusters and few points a single run often ends at a poor grouping that EM
             # cannot leave; ten runs get up to 6 % more right of 60 points in ten classes.
             n_init = 10 if len(X) <= n_components**2 else 1
-            cop = COPKMeans(n_components, n_init=n_init, max_search=SEARCH, random_state=rng)
+            cop = COPKMeans(
+                n_components, n_init=n_init, max_search=MOST_SEARCH_STEPS, random_state=rng
+            )
             with suppress(SearchBudgetError):
                 cop.fit(X, must_link=must, cannot_link=cannot, sample_weight=weights)
                 return np.eye(n_components)[cop.labels_]

@@ -34,8 +34,8 @@ from cgmm.numerics import BoolArray, FloatArray, block_height, cut
 
 # A component with a smaller expected count is dead: its moments would be denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
-# If a mean moves by this many deviations, its new variances have less than six digits.
-FAR = 1e5
+# If a mean moves by more deviations, its new variances have less than six digits.
+MOST_DEVIATIONS = 1e5
 # Responsibilities below this share of the largest change sums by less than rounding, however far
 # away their points are; with well separated components most are that small.
 NEGLIGIBLE = np.finfo(float).eps ** 3
@@ -233,7 +233,7 @@ class Pooling(NamedTuple):
         moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(means)), 0)
         moved = np.average(moved, axis=0, weights=counts)[None] if self.shared else moved
         left = covariances if self.diagonal else np.einsum("kdd->kd", covariances)
-        return np.asarray((left < moved / FAR**2).any(axis=1))
+        return np.asarray((left < moved / MOST_DEVIATIONS**2).any(axis=1))
 
 
 def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:

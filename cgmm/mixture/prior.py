@@ -17,8 +17,8 @@ import numpy as np
 from cgmm.network import Graph, Infer, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
-# Number of bisections for the zero of a slope.
-SHARPNESS = 50
+# Number of bisections for the zero of a slope between 0 and 1, found to 2**-50.
+N_BISECTIONS = 50
 
 
 class Prior:
@@ -181,7 +181,7 @@ class SelectedPairs:
     def __init__(self, side: SideInformation):
         self.edges = PairwisePrior(side)
         low, high = 0.0, 1.0
-        for _ in range(SHARPNESS):
+        for _ in range(N_BISECTIONS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.slope(middle) > 0 else (low, middle)
         self.balance = low

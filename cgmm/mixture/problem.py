@@ -56,7 +56,7 @@ LARGEST_ODDS = 1e9
 # for many points, where the rest of the fit takes as long. A run calls the posterior's engine about
 # 30 times; exact updates call that of the prior three times as often, as
 # tests/mixture/test_costs_of_a_fit.py counts.
-OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS, QUESTIONS = 1e8, 1e3, 30, 120
+OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS_OF_A_FIT, PRIOR_CALLS_OF_A_FIT = 1e8, 1e3, 30, 120
 # Steps of the search for an assignment that satisfies all hard relations, before EM begins. The
 # later search for labels starts from EM's posterior and takes as many steps as it needs.
 FIRST_SEARCH = 20_000
@@ -396,11 +396,11 @@ def choose_model(
     """Return the model of a fit's assignments: the engine applied, the weights' update chosen."""
     engine, is_auto = engine_of(inference, rng), inference in AUTOMATIC
     if is_auto:
-        engine = _frugal(side, n_components, CALLS)
+        engine = _frugal(side, n_components, CALLS_OF_A_FIT)
     model = apply_engine(side, inference, engine, n_components)
     if is_auto and weights == "auto":
         # If exact counts of the prior would cost too much, the update does without them.
-        engine = _frugal(side, n_components, QUESTIONS)
+        engine = _frugal(side, n_components, PRIOR_CALLS_OF_A_FIT)
     prior = Prior(model.side, engine)
     with silence():
         approximates = model.inference.approximates(model.possible_states)
@@ -410,7 +410,7 @@ def choose_model(
     # With an exact engine the evidence stays exact even if this update was asked for.
     if model.update == safe == "cautious":
         # The update needs no normaliser of the network; the reported evidence needs it once.
-        pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS)
+        pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS_OF_A_FIT)
         model.log_z_prior = lambda weights: float(pairs.log_z(weights))
         model.prior = Prior(model.side, engine)
         return model

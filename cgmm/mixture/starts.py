@@ -52,7 +52,7 @@ from cgmm.runs import Rng
 # Covariances of a short run, from simple to free: equal balls, one shared, as the fit has them.
 BALLS, SHARED, FREE = range(3)
 COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
-# Number of starts of each kind, for each of the `n_init` runs.
+# Number of starts from distant and from random points, for each of the `n_init` runs.
 N_FAR, N_RANDOM = 20, 18
 # Iterations of each start, and additional ones of the best.
 FIRST_LOOK, SECOND_LOOK = 12, 40
@@ -60,33 +60,35 @@ FIRST_LOOK, SECOND_LOOK = 12, 40
 KEPT = 6
 # Moves that split one component and merge two others: number in a round, number of them that go on,
 # and number of rounds without success after which they end.
-N_MOVES, KEPT_MOVES, VAIN = 12, 2, 3
+N_MOVES, KEPT_MOVES, MOST_FAILED_ROUNDS = 12, 2, 3
 # Runs whose scores differ by less, in nats per point, are taken to be at the same maximum.
-AGREE = 1e-4
-# A short run goes on if it would become the best one when every iteration left gained this many
-# times what the last one gained.
-HOPE = 2.0
-# If this many starts end alike, the problem is easy.
-ENOUGH = 3
+SAME_MAXIMUM = 1e-4
+# A short run ends if it would not overtake the best one even though each iteration left gained this
+# many times what the last one gained.
+GAIN_FACTOR = 2.0
+# If at least this many starts end at the same maximum, no moves are tried.
+ENOUGH_ALIKE = 3
 # Multiplications that an iteration of the batch may cost, which limits the number of starts.
-WORK = 1.5e7
-# Penalty of a grouping for each component with too few points for a covariance, in nats.
-UNSUPPORTED = 1e6
-# Points of a portfolio's sample: this many for each number in the means, but at least FEWEST.
-POINTS_OF_A_MEAN, FEWEST = 20, 1000
+MOST_MULTIPLICATIONS = 1.5e7
+# Penalty of a grouping for each component with too few points for a covariance, in nats. It exceeds
+# every difference of log-evidence.
+UNSUPPORTED_PENALTY = 1e6
+# Points of a portfolio's sample: this many for each number in the means, but no fewer than
+# FEWEST_POINTS.
+POINTS_OF_A_MEAN, FEWEST_POINTS = 20, 1000
 # Rounds of messages between the nodes of the network in an iteration.
 SWEEPS = 2
-# Log-message for a component that is excluded, in nats.
-LOWEST = -700.0
+# Log-message for a component that is excluded, in nats; its exponential is still a normal number.
+LOWEST_MESSAGE = -700.0
 INTERRUPTED = (
     "the choice of a start was interrupted; EM goes on from the best start so far, and another "
     "interrupt ends it."
 )
 # With empty cells, short runs use exact conditional moments if the number of patterns of empty
 # cells, times squared columns, is at most this.
-MATRICES = 4000
+MOST_MATRIX_CELLS = 4000
 # Added to the covariances of short runs, in units of the variance of all the data.
-RIDGE = 1e-6
+VARIANCE_ADDED = 1e-6
 
 
 class Messages(NamedTuple):
@@ -135,7 +137,7 @@ class Batch(NamedTuple):
     ) -> Batch:  # fmt: skip
         """Build the batch of the points in coordinates in which their columns are alike."""
         complete, gaps = filled(X), None
-        if isinstance(X, PointsWithGaps) and X.n_patterns * X.shape[1] ** 2 <= MATRICES:
+        if isinstance(X, PointsWithGaps) and X.n_patterns * X.shape[1] ** 2 <= MOST_MATRIX_CELLS:
             # Only a scale for each column leaves empty cells as they are.
             Z, ball, gaps = scale_with_gaps(X, complete, covariance_type, side.sample_weight)
         else:
@@ -206,7 +208,9 @@ def standardise(
     if covariance_type in ("full", "tied"):
         counted = Z if weights is None else Z * weights[:, None]
         scatter = counted.T @ Z / (len(X) if weights is None else weights.sum())
-        factor = np.linalg.cholesky(scatter + np.diag(np.maximum(RIDGE * variances, least)))
+        factor = np.linalg.cholesky(
+            scatter + np.diag(np.maximum(VARIANCE_ADDED * variances, least))
+        )
         inverse = solve_triangular(factor, np.eye(n_dims), lower=True)
         ball = inverse @ inverse.T
         return Z @ inverse.T, ball / np.exp(np.linalg.slogdet(ball)[1] / n_dims)
@@ -287,8 +291,8 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
         BALLS, SHARED or FREE.
     n_iter : int
         Iterations for a complete table; with empty cells EM converges more slowly, so more are
-        allowed. A run makes fewer if one gains less than ``AGREE`` nats per point, or too little to
-        overtake the best run.
+        allowed. A run makes fewer if one gains less than ``SAME_MAXIMUM`` nats per point, or too
+        little to overtake the best run.
 
     Returns
     -------
@@ -305,8 +309,8 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
         gains = found - evidence[moving]
         evidence[moving], counts[:, moving] = found, components.counts
         # A run ends when it gains no more, or too little to overtake the best one.
-        within_reach = found + HOPE * n_left * gains >= evidence.max()
-        goes_on = (abs(gains) >= AGREE * n_points) & within_reach
+        within_reach = found + GAIN_FACTOR * n_left * gains >= evidence.max()
+        goes_on = (abs(gains) >= SAME_MAXIMUM * n_points) & within_reach
         moving = moving[goes_on]
         if not len(moving):
             break
@@ -356,7 +360,7 @@ def maximise(
         else (own_moments, own_parameters)
     )
     counts, means, scatter = find(batch, r, shape)
-    covariances = regular(batch, scatter, stage)
+    covariances = restrict_covariances(batch, scatter, stage)
     whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
     constants = -0.5 * (log_dets + means.shape[1] * np.log(2 * np.pi))
     natural, of_all = write(batch, means, whiteners, constants)
@@ -385,7 +389,7 @@ def maximise_with_gaps(
     if batch.shares(stage):
         scatter, sizes = scatter.sum(axis=0, keepdims=True), sizes.sum(axis=0, keepdims=True)
     scatter = (scatter + batch.prior) / (sizes + 1).reshape(*sizes.shape, *[1] * batch.ball.ndim)
-    covariances = regular(batch, scatter, stage)
+    covariances = restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (K, *covariances.shape[1:]))
     theta = Parameters(theta.weights, theta.means + shifts, covariances.reshape(second.shape))
     flat = flat if side.copies is None else flat * side.copies
@@ -469,7 +473,7 @@ def widen(values: FloatArray, like: FloatArray) -> FloatArray:
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
-def regular(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
+def restrict_covariances(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
     """Return the (K, S, ...) or (1, S, ...) covariances that stage and covariance type allow."""
     n_dims = batch.places.shape[1]
     if stage == BALLS and batch.is_diagonal:
@@ -479,7 +483,7 @@ def regular(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
         scatter = ratio[:, :, None, None] * batch.ball
     elif batch.covariance_type == "spherical":
         scatter = scatter.mean(axis=2, keepdims=True)
-    scatter = scatter + RIDGE * (1 if batch.is_diagonal else np.eye(n_dims))
+    scatter = scatter + VARIANCE_ADDED * (1 if batch.is_diagonal else np.eye(n_dims))
     return np.broadcast_to(scatter, (*scatter.shape[:2], *batch.total.shape))
 
 
@@ -544,7 +548,7 @@ def send(p: FloatArray, log_weights: FloatArray) -> FloatArray:
     others = np.where(is_certain, np.where(is_certain, 0.0, p).sum(axis=0), total - p)
     others += np.exp(log_weights) * p
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(others / total), LOWEST)
+        return np.maximum(np.log(others / total), LOWEST_MESSAGE)
 
 
 def chance_gain(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
@@ -629,7 +633,7 @@ def portfolio(
     """
     if n_components == 1:
         return [np.ones((len(X), 1))]
-    batch, margin = Batch.of(X, side, n_components, covariance_type), AGREE * side.n_points
+    batch, margin = Batch.of(X, side, n_components, covariance_type), SAME_MAXIMUM * side.n_points
     stages = Stages(batch, filled(X), rng, n_init, verbose)
     try:
         stages.run()
@@ -643,7 +647,7 @@ def portfolio(
     found = [r[:, s] for s in range(len(order))]
     if stage != FREE and batch.supports_free:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
-        scores = scores + released.evidence - UNSUPPORTED * batch.n_unsupported(released.r)
+        scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.n_unsupported(released.r)
         order = distinct(scores, margin)
         found = [r[:, s] for s in order]
         found.insert(1, released.r[:, order[0]])
@@ -654,7 +658,7 @@ def sample_for_portfolio(
     X: Any, side: SideInformation, n_components: int, rng: Rng
 ) -> tuple[Any, SideInformation]:
     """Return the points that are enough to tell starts apart, and what is known of them."""
-    n_most = max(FEWEST, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
+    n_most = max(FEWEST_POINTS, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
     if X.shape[0] <= n_most:
         return X, side
     rows = subsample_rows(side, rng, n_most)
@@ -683,15 +687,15 @@ class Stages:
             if stage != FREE or self.batch.supports_free:
                 self.ends.append((stage, self.try_seeds(stage)))
         stage, runs = self.best()
-        margin = AGREE * self.batch.side.n_points
+        margin = SAME_MAXIMUM * self.batch.side.n_points
         n_alike = (runs.scores > runs.scores.max() - margin).sum()
-        is_easy = n_alike >= min(ENOUGH, len(runs.scores)) or self.batch.n_components < 3
-        in_vain = VAIN if is_easy else 0
-        while in_vain < VAIN:
+        is_easy = n_alike >= min(ENOUGH_ALIKE, len(runs.scores)) or self.batch.n_components < 3
+        n_failed = MOST_FAILED_ROUNDS if is_easy else 0
+        while n_failed < MOST_FAILED_ROUNDS:
             n_moves = min(N_MOVES, max(2, self.n_affordable(stage)))
             moves = split_and_merge(self.batch, runs.best(1)[:, 0], n_moves, self.rng)
             found = self.look_twice(moves, stage, KEPT_MOVES)
-            in_vain = 0 if found.scores.max() > runs.scores.max() + margin else in_vain + 1
+            n_failed = 0 if found.scores.max() > runs.scores.max() + margin else n_failed + 1
             runs = runs.and_those(found)
             self.ends.append((stage, runs))
 
@@ -710,7 +714,9 @@ class Stages:
         n_features = (
             self.batch.places.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
         )
-        return int(WORK / (n_features * len(self.batch.phi) * self.batch.n_components))
+        return int(
+            MOST_MULTIPLICATIONS / (n_features * len(self.batch.phi) * self.batch.n_components)
+        )
 
     def seeds(self, stage: int) -> Iterator[tuple[str, FloatArray]]:
         """Yield the starts of a stage: a name and (K, J) responsibilities."""
@@ -776,10 +782,10 @@ def split_and_merge(batch: Batch, r: FloatArray, n_moves: int, rng: Rng) -> Floa
     moves = [move for move in moves if move[2] not in move[:2]]
     order = rng.permutation(len(moves))
     chosen = [moves[m] for m in np.resize(order, n_moves)]
-    return np.stack([moved(batch, r, *move, rng) for move in chosen], axis=1)
+    return np.stack([move_component(batch, r, *move, rng) for move in chosen], axis=1)
 
 
-def moved(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
+def move_component(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
     """Return (K, J) responsibilities with b merged into a, and half of c in the place of b."""
     r = r.copy()
     r[a] += r[b]

@@ -44,13 +44,15 @@ from cgmm.numerics import FloatArray, warn_caller
 Update = Callable[[FloatArray], FloatArray]
 """From expected counts (K,) to the weights (K,) that maximise the bound."""
 
+# The search ends if posterior's and prior's counts differ by less, as a share of all points.
 SMALLEST_GRADIENT = 1e-8
-# The update has failed to match the expected counts if the relative difference exceeds this.
-UNMATCHED = 1e-4
-# Most calls of an approximate engine in one update: its log Z may have no maximum.
-MOST_QUESTIONS = 20
-# A concave problem in so few variables takes five to ten steps.
-MOST_OF_EXACT = 200
+# Above this difference, as a share of all points, the update has failed to match the counts.
+LARGEST_MISMATCH = 1e-4
+# Maximum number of calls of an approximate engine in one update: its log Z may have no maximum.
+MOST_APPROXIMATE_CALLS = 20
+# Maximum number of calls of an exact engine in one update. The problem is concave, with a variable
+# for each component, and takes five to ten.
+MOST_EXACT_CALLS = 200
 
 NO_MAXIMUM = (
     "the update of the weights found no maximum: the prior's counts cannot be made to match the "
@@ -199,7 +201,7 @@ def match_counts(prior: Prior) -> Update:
     is_exact = cache(prior.is_exact)
 
     def update(expected_counts: FloatArray) -> FloatArray:
-        most = MOST_OF_EXACT if is_exact(len(expected_counts)) else MOST_QUESTIONS
+        most = MOST_EXACT_CALLS if is_exact(len(expected_counts)) else MOST_APPROXIMATE_CALLS
         return maximise(prior.log_z_and_counts, expected_counts, most)
 
     return update
@@ -379,7 +381,7 @@ def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
 
 def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
-    expected_counts: FloatArray, most_questions: int = MOST_OF_EXACT,
+    expected_counts: FloatArray, n_most: int = MOST_EXACT_CALLS,
 ) -> FloatArray:  # fmt: skip
     """Return the maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
 
@@ -389,12 +391,12 @@ def maximise(
     weights = closed_form(expected_counts)
     alive, total = weights > 0, expected_counts.sum()
     start = np.log(weights[alive])
-    n_asked, unmatched, nearest = 0, np.inf, start
+    n_calls, unmatched, nearest = 0, np.inf, start
 
     def loss(eta: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal n_asked, unmatched, nearest
-        n_asked += 1
-        if n_asked > most_questions:
+        nonlocal n_calls, unmatched, nearest
+        n_calls += 1
+        if n_calls > n_most:
             raise StopIteration
         log_weights = np.full(len(weights), -np.inf)
         log_weights[alive] = eta - np.logaddexp.reduce(eta)
@@ -410,7 +412,7 @@ def maximise(
     # The search diverges; the warning is below.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), suppress(StopIteration):
         minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
-    if not unmatched < UNMATCHED:
+    if not unmatched < LARGEST_MISMATCH:
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
     # The maximum may lie at π_k = 0 although C_k > 0, because relations leave no lower count. A
     # weight of zero would forbid what they demand, so the smallest number is used.

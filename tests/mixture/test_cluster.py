@@ -114,7 +114,7 @@ def test_a_start_of_responsibilities_and_one_that_goes_on():
 @pytest.mark.parametrize("where", ["disk", "cluster"])
 def test_a_distributed_start_uses_a_sample(kind, where, tmp_path, monkeypatch):
     """A sample of 200 of 3,000 points leads to the same optimum."""
-    monkeypatch.setattr(initialise, "MOST", 200)
+    monkeypatch.setattr(initialise, "MOST_POINTS", 200)
     _, X, known = problem(kind, 5, 3000)
     far = da.from_array(X, chunks=(700, -1))
     if where == "disk":
@@ -132,7 +132,7 @@ def test_the_sample_of_a_start_keeps_side_information():
     side = SideInformation.build(100_000, labels=labels, must_link=[[77, 4000], [5, 6]])
     side = side._replace(labels=None, allowed=side.mask(3))
     rows = initialise.subsample_rows(side, np.random.RandomState(0))
-    assert len(rows) <= initialise.MOST
+    assert len(rows) <= initialise.MOST_POINTS
     assert set(rows) >= {77, 4000, 50_000, 99_999, 5, 6}
     assert (np.diff(rows) > 0).all()
 

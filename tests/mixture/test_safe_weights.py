@@ -158,7 +158,7 @@ def test_the_evidence_is_comparable_between_weight_updates(weights, name, monkey
     X, _z, known = three_clumps(4, 40, 90)
     if weights == "auto":
         monkeypatch.setattr(
-            problem, "QUESTIONS", 1e8
+            problem, "PRIOR_CALLS_OF_A_FIT", 1e8
         )  # too expensive for an exact update by default
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)

@@ -78,7 +78,7 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
     flat = r.reshape(6, -1) * (1 if side.copies is None else side.copies)
     find = starts.shared_moments if batch.shares(stage) else starts.own_moments
     _, means, scatter = find(batch, flat, (3, 2))
-    covariances = starts.regular(batch, scatter, stage)
+    covariances = starts.restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (3, 2, *covariances.shape[2:]))
     for s in range(2):
         theta = Parameters(
@@ -174,7 +174,7 @@ def test_a_linear_map_of_the_points_changes_no_distance_of_the_batch():
     X, _ = groups(rng, 50, 3)
     A = rng.normal(size=(3, 3))
     Z, V = (standardise(points, "full")[0] for points in (X, X @ A))
-    # RIDGE is added to each column's variance, which a linear map changes.
+    # VARIANCE_ADDED is added to each column's variance, which a linear map changes.
     np.testing.assert_allclose(Z @ Z.T, V @ V.T, atol=1e-3)
     Z, V = (standardise(points, "diag")[0] for points in (X, X * [1e3, 1, 1e-3]))
     np.testing.assert_allclose(Z, V, rtol=1e-9)

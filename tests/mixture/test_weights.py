@@ -11,7 +11,7 @@ from scipy.optimize import check_grad
 from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES, Prior, cautious, closed_form
 from cgmm.mixture.prior import PairwisePrior, SelectedPairs
-from cgmm.mixture.weights import MOST_QUESTIONS, kept_alive
+from cgmm.mixture.weights import MOST_APPROXIMATE_CALLS, kept_alive
 from cgmm.network import NetworkError, SideInformation
 
 
@@ -190,7 +190,7 @@ def test_an_inconsistent_engine_is_called_a_bounded_number_of_times():
     prior = Prior(side, contradictory)
     with pytest.warns(RuntimeWarning, match="found no maximum"):
         weights = UPDATES["exact"](prior)(wanted)
-    assert len(answers) <= MOST_QUESTIONS + 1
+    assert len(answers) <= MOST_APPROXIMATE_CALLS + 1
     off = [np.abs(answer.nodes.sum(axis=0) - wanted).max() for answer in answers]
     _, counts = prior.log_z_and_counts(np.log(weights))
     assert np.abs(counts - wanted).max() == pytest.approx(min(off), rel=1e-9)
