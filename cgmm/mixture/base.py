@@ -13,8 +13,8 @@ t, γ   number of a step after a batch of points, and how far it goes: γ_t = t^
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, Self
@@ -260,8 +260,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points = self._read_chunks(X) if is_dask(X) else self._read(X)
         side, rng = self._side(points.shape[0], **known), random_source(self.random_state)
         with (
-            nullcontext() if side.is_empty else about_points(side),
-            workers(self.n_jobs) as map_blocks,
+            nullcontext() if side.is_empty else naming(side.first_points, "point"),
+            WarnedOnce(ApproximationWarning), workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
             problem = pose(
                 points, side, self._family(), map_blocks, n_components=self.n_components,
@@ -492,7 +492,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             points, theta = self._read_new(X), self._parameters()
         sampling, inference, engine = self._asked
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
-        with about_points(side):
+        with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
             model = apply_engine(side, inference, engine, len(theta.weights))
             return points, model, model.blocks(points).gather(partial(assigned, theta, True))
 
@@ -716,10 +716,3 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
-
-
-@contextmanager
-def about_points(side: SideInformation) -> Iterator[None]:
-    """Context manager: errors name points instead of nodes, approximations are warned of once."""
-    with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
-        yield
