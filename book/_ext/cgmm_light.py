@@ -20,16 +20,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 from docutils import nodes
+from fontTools.subset import Subsetter
+from fontTools.ttLib import TTFont
 from PIL import Image
 from sphinx.application import Sphinx
 
-# Pages ask for none of these files: maps of scripts, fonts of icons other than the solid ones as
-# WOFF2, the theme's messages in other languages, MathJax's output for slides, what is offered or
-# copied in another folder.
+# Pages ask for none of these files: maps of scripts, whole fonts of icons, the theme's messages in
+# other languages, MathJax's output for slides, what is offered or copied in another folder.
 UNUSED = [
     "_static/**/*.map",
     "_static/vendor/fontawesome/**/*.ttf",
-    "_static/vendor/fontawesome/**/fa-[brv]*",
+    "_static/vendor/fontawesome/**/*.woff2",
     "_static/vendor/mathjax/output/svg*",
     "_static/locales",
     "_static/assignments",
@@ -43,6 +44,12 @@ THEME_SHEET = "_static/styles/pydata-sphinx-theme.css"
 # A rule of the theme's style sheet that names the character of an icon, in Font Awesome 6 or 7.
 ICON_RULE = re.compile(r'(?:\.fa-[\w-]+(?::{1,2}before)?,?)+\{(?:content|--fa):"[^"]*"\}')
 ICON_NAME = re.compile(r"\bfa-[\w-]+")
+# Its font, and the characters that style sheets take from it.
+ICON_FONT = "_static/vendor/fontawesome/webfonts/fa-solid-900"
+ICON_SOURCE = re.compile(
+    r'url\([^()]*fa-solid-900\.woff2\) format\("woff2"\),url\([^()]*\.ttf\)[^;}]*'
+)
+ICON_CHARACTER = re.compile(r'(?:content|--fa): ?"\\([0-9a-f]{4})')
 # The largest mean error of a colour, of 255 levels, that a palette may make; no eye sees it.
 LARGEST_ERROR = 0.8
 FRAME = re.compile(r"data:image/(webp|png);base64,([A-Za-z0-9+/=]{200,})")
@@ -151,11 +158,12 @@ def lighten(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     site = Path(app.outdir)
+    drop_icon_rules(site)
+    subset_icon_font(site)
     for path in {path for pattern in UNUSED for path in site.glob(pattern)}:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     remove_old_images(site)
     (site / ICON_SCRIPT).write_text("", encoding="utf8")
-    drop_icon_rules(site)
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf8")
         if path.is_relative_to(site / "_modules"):
@@ -188,6 +196,24 @@ def drop_icon_rules(site: Path) -> None:
 
     sheet = site / THEME_SHEET
     text = ICON_RULE.sub(keep_used, sheet.read_text(encoding="utf8"))
+    sheet.write_text(text, encoding="utf8")
+
+
+def subset_icon_font(site: Path) -> None:
+    """Write a font of the icons that style sheets name: 150 kB less on every page."""
+    full, sheet = site / f"{ICON_FONT}.ttf", site / THEME_SHEET
+    if not full.exists():
+        return
+    texts = [path.read_text(encoding="utf8") for path in site.glob("_static/**/*.css")]
+    used = {int(one, 16) for text in texts for one in ICON_CHARACTER.findall(text)}
+    font = TTFont(full)
+    subsetter = Subsetter()
+    subsetter.populate(unicodes=used)
+    subsetter.subset(font)
+    font.flavor = "woff"
+    font.save(site / f"{ICON_FONT}.woff")
+    source = 'url(../vendor/fontawesome/webfonts/fa-solid-900.woff) format("woff")'
+    text = ICON_SOURCE.sub(source, sheet.read_text(encoding="utf8"))
     sheet.write_text(text, encoding="utf8")
 
 

@@ -8,6 +8,7 @@ import cgmm_dark
 import cgmm_light
 import numpy as np
 from built_book import ROOT
+from fontTools.ttLib import TTFont
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -23,6 +24,20 @@ def test_the_size_of_the_site_is_bounded(site):
     of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
+
+
+def test_the_font_of_icons_has_those_that_pages_show_and_no_others(site):
+    """The whole font, which each page loads, has 2,000 icons and weighs 156 kB."""
+    fonts = list((site / "_static/vendor/fontawesome").rglob("*.*ff*"))
+    assert [path.name for path in fonts] == ["fa-solid-900.woff"]
+    assert fonts[0].stat().st_size < 5_000
+    known = TTFont(fonts[0]).getBestCmap()
+    sheet = (site / cgmm_light.THEME_SHEET).read_text(encoding="utf8")
+    assert f"{fonts[0].name})" in sheet
+    rules = [rule[0] for rule in cgmm_light.ICON_RULE.finditer(sheet)]
+    assert len(rules) > 10
+    for rule in rules:
+        assert int(cgmm_light.ICON_CHARACTER.search(rule)[1], 16) in known, rule
 
 
 def test_notebooks_are_offered_whole_and_still_to_be_run(site):

@@ -101,3 +101,16 @@ def test_no_image_has_two_loading_attributes(site):
         assert not re.search(r"<img [^>]*loading=[^>]*loading=", text), name
         # Without scripts a page has the colours of the light theme.
         assert re.search(r'<html [^>]*data-theme="light"', text), name
+
+
+def test_numbers_in_tables_have_a_true_minus_and_zero_has_none(site):
+    n_numbers, wrong = 0, {}
+    for name in CHAPTERS:
+        text = (site / f"{name}.html").read_text(encoding="utf8")
+        for table in re.findall(r'<table class="cgmm-table.*?</table>', text, re.DOTALL):
+            words = re.sub(r"<[^>]+>", " ", table).split()
+            n_numbers += sum(bool(re.match(r"−?\d", word)) for word in words)
+            bad = [word for word in words if re.match(r"-\d|[-−]0(\.0+)?$", word)]
+            wrong |= {name: bad} if bad else {}
+    assert n_numbers > 500
+    assert wrong == {}
