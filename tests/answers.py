@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def truthful(rng, z, n_pairs):
+def true_relations(rng, z, n_pairs):
     """Return true answers about random pairs; points occur in several pairs, so relations meet."""
     pairs = rng.integers(len(z), size=(n_pairs, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -11,7 +11,7 @@ def truthful(rng, z, n_pairs):
     return {"must_link": pairs[same], "cannot_link": pairs[~same]}
 
 
-def repeated(known, times):
+def repeat_answers(known, times):
     """Return the relations of repeated points: all copies of related points are linked."""
     first, pairs = np.cumsum(times) - times, {}
     for name in known.keys() - {"labels"}:

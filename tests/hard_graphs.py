@@ -10,7 +10,7 @@ def hard_graph(n_nodes, edges):
     return Graph(n_nodes, edges, np.full(len(edges), -np.inf))
 
 
-def planted(n_nodes, n_clusters, degree, seed):
+def planted_colouring(n_nodes, n_clusters, degree, seed):
     """Draw a random graph of cannot-links that a hidden assignment satisfies."""
     rng = np.random.default_rng(seed)
     hidden = rng.integers(n_clusters, size=n_nodes)
@@ -19,7 +19,7 @@ def planted(n_nodes, n_clusters, degree, seed):
     return hard_graph(n_nodes, np.unique(np.sort(pairs, axis=1), axis=0)), hidden
 
 
-def breaks_none(graph, z):
+def breaks_no_edge(graph, z):
     hard = graph.edges[graph.weights == -np.inf]
     return bool((z[hard[:, 0]] != z[hard[:, 1]]).all())
 

@@ -162,7 +162,7 @@ def test_the_readme_quotes_the_range_of_what_is_stored():
     for row in read(STORED / "whole_fits.csv"):
         times[row["case"], int(row["size"])][row["method"]].append(float(row["seconds"]))
 
-    def quoted(ours, peer, sizes):
+    def quoted_in(ours, peer, sizes):
         """Return the smallest and the largest ratio among problems of these sizes."""
         ratios = [
             np.median(np.divide(t[ours], t[peer]))
@@ -173,7 +173,7 @@ def test_the_readme_quotes_the_range_of_what_is_stored():
 
     text = (ROOT / "README.md").read_text(encoding="utf8").replace("\n", " ")
     ten = "GaussianMixture, ten starts"
-    large, small = (quoted("default", ten, sizes) for sizes in ((30_000, 300_000), (300, 3000)))
-    one = quoted("kmeans", "GaussianMixture", (300, 3000, 30_000, 300_000))
+    large, small = (quoted_in("default", ten, sizes) for sizes in ((30_000, 300_000), (300, 3000)))
+    one = quoted_in("kmeans", "GaussianMixture", (300, 3000, 30_000, 300_000))
     assert f"it takes {large} from 30,000 points on and {small} below" in text
     assert f"a fit takes {one} times as long as" in text

@@ -38,7 +38,7 @@ MATRIX = np.zeros((5, 5))
 MATRIX[[0, 2, 1, 4], [1, 4, 0, 2]] = [1.5, -2.0, 1.5, -2.0]
 
 
-def refused(name, value, named):
+def refusal_of(name, value, named):
     """Apply the remedy that the error names, and return its result."""
     with pytest.raises(ValueError, match=named) as info:
         SideInformation.build(5, **{name: value})
@@ -67,7 +67,7 @@ def refused(name, value, named):
     ],
 )
 def test_relations_in_another_form_are_named_with_a_remedy_that_works(name, value, named):
-    table = refused(name, value, named)
+    table = refusal_of(name, value, named)
     if len(table) == 2:
         assert sorted(table[:, :2].tolist()) == PAIRS
     if name == "preferences":

@@ -65,7 +65,7 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     options = ["--realisations", str(n), "--jobs", "2", "--results", str(results)]
     process = replication(experiment.name, *options)
     rows = results / f"{experiment.name}.partial"
-    n_before = finished(rows, process, at_least=2)
+    n_before = finish_replication(rows, process, at_least=2)
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=SECONDS)
     assert (process.returncode, output) == (130, ""), errors
@@ -103,7 +103,7 @@ def replication(*arguments) -> subprocess.Popen:
     )  # fmt: skip
 
 
-def finished(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
+def finish_replication(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
     """Wait until some realisations are written, and return their number."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end and process.poll() is None:
@@ -165,7 +165,7 @@ class Keyboard:
         return self.line
 
 
-def struck(name: str, at: int | None):
+def interrupt_at_line(name: str, at: int | None):
     """Fit with an interrupt at a line; return the model, the raised error, messages and lines."""
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
@@ -187,14 +187,14 @@ def what_is_kept(model) -> str:
 
 @pytest.mark.parametrize("name", FITS)
 def test_an_interrupt_at_any_point_is_raised_or_reported(name):
-    expected, raised, messages, n_lines = struck(name, None)
+    expected, raised, messages, n_lines = interrupt_at_line(name, None)
     assert not raised
     assert not messages
     _, X, known = FITS[name]
     drawn = np.random.default_rng(0).choice(np.arange(41, n_lines + 1), 12, replace=False)
     models = {}
     for at in [40, *np.sort(drawn)]:
-        model, raised, messages, _ = struck(name, at)
+        model, raised, messages, _ = interrupt_at_line(name, at)
         assert raised != bool(messages), at
         models[raised] = model
         if not raised:

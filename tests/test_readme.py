@@ -78,14 +78,14 @@ class TestCommands:
     """Test that documents describe the commands of the Makefile as its help does."""
 
     @pytest.fixture
-    def helped(self):
+    def is_in_help(self):
         command = ["make", "--no-print-directory", "help"]
         text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         return re.findall(r"^  make ([a-z-]+)", text, re.MULTILINE)
 
-    def test_every_target_has_a_line_in_make_help(self, helped):
+    def test_every_target_has_a_line_in_make_help(self, is_in_help):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        assert targets == ["help", *helped]
+        assert targets == ["help", *is_in_help]
 
     @pytest.mark.parametrize(
         ("pages", "named"),
@@ -94,8 +94,8 @@ class TestCommands:
             ([".ci/run", ".github/workflows/*.yml"], r"(?:run: |^)make ((?:[a-z-]+ ?)+)$"),
         ],
     )
-    def test_commands_that_are_named_or_called_exist(self, helped, pages, named):
+    def test_commands_that_are_named_or_called_exist(self, is_in_help, pages, named):
         for path in [path for page in pages for path in ROOT.glob(page)]:
             found = re.findall(named, path.read_text(encoding="utf-8"), re.MULTILINE)
             assert found, path
-            assert set(" ".join(found).split()) <= {"help", *helped}, path
+            assert set(" ".join(found).split()) <= {"help", *is_in_help}, path

@@ -71,7 +71,7 @@ def outcome(model) -> dict[str, object]:
     return found
 
 
-def fitted(fit: Fit) -> dict[str, np.ndarray]:
+def fit_model(fit: Fit) -> dict[str, np.ndarray]:
     model, X, known = fit
     return outcome(clone(model).fit(X, **known))
 
@@ -99,7 +99,7 @@ def on_threads(n: int, fit: Fit) -> dict[str, np.ndarray]:
     with threadpool_limits(n, user_api="blas"):
         used = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
         assert used == {n}
-        return fitted(fit)
+        return fit_model(fit)
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -154,7 +154,7 @@ FITS = small_fits()
 
 
 @pytest.fixture
-def hasty():
+def quick_fit():
     """Make threads switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -162,7 +162,7 @@ def hasty():
     sys.setswitchinterval(interval)
 
 
-def together(tasks: list[Callable]) -> list:
+def run_together(tasks: list[Callable]) -> list:
     """Return the results of tasks that all begin before any ends."""
     barrier = threading.Barrier(len(tasks))
 
@@ -174,21 +174,21 @@ def together(tasks: list[Callable]) -> list:
         return list(pool.map(begin, tasks))
 
 
-def test_concurrent_fits_equal_sequential_ones(hasty):
-    tasks = [partial(fitted, fit) for fit in FITS.values()]
-    at_once = together(tasks * 2)
+def test_concurrent_fits_equal_sequential_ones(quick_fit):
+    tasks = [partial(fit_model, fit) for fit in FITS.values()]
+    at_once = run_together(tasks * 2)
     alone = {task: task() for task in tasks}
     for task, result in zip(tasks * 2, at_once, strict=True):
         np.testing.assert_equal(result, alone[task], repr(task.args[0][0]))
 
 
-def test_large_concurrent_fits_equal_sequential_ones(hasty):
+def test_large_concurrent_fits_equal_sequential_ones(quick_fit):
     """Fits are so large that linear algebra releases Python's lock while it fills buffers."""
     X, _ = clouds(20_000, 6, 3)
     model = ConstrainedGaussianMixture(3, tol=0, max_iter=3, random_state=0)
-    tasks = [partial(fitted, (model, X * scale, {})) for scale in (1.0, 2.0, 3.0, 5.0)]
+    tasks = [partial(fit_model, (model, X * scale, {})) for scale in (1.0, 2.0, 3.0, 5.0)]
     with threadpool_limits(2, user_api="blas"):
-        alone, at_once = [task() for task in tasks], together(tasks)
+        alone, at_once = [task() for task in tasks], run_together(tasks)
         used = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
     assert used == {2}, "a fit gives back what it took"
     np.testing.assert_equal(at_once, alone)
@@ -209,7 +209,7 @@ def engine_problem(name: str) -> tuple[SideInformation, int]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_threads_can_share_an_engine(name, hasty):
+def test_threads_can_share_an_engine(name, quick_fit):
     side, n_states = engine_problem(name)
     rng = np.random.default_rng(0)
     unaries = rng.normal(size=(3, side.n_nodes, n_states))
@@ -220,6 +220,6 @@ def test_threads_can_share_an_engine(name, hasty):
         return marginals.nodes.tobytes(), marginals.log_z, np.asarray(best).tobytes()
 
     shared = ENGINES[name](side.graph)
-    answers = together([partial(ask, shared, unary) for unary in unaries for _ in range(2)])
+    answers = run_together([partial(ask, shared, unary) for unary in unaries for _ in range(2)])
     for unary, *two in zip(unaries, answers[::2], answers[1::2], strict=True):
         np.testing.assert_equal(two, [ask(ENGINES[name](side.graph), unary)] * 2)

@@ -9,7 +9,7 @@ import pytest
 from docutils import nodes
 from handed_in import at, changed, checks_of, right, solutions
 from markapart import grading, sources, trial
-from ungraded import run_here, without
+from ungraded import drop_cells, run_here
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sources.names()
@@ -100,7 +100,7 @@ for _name in NAMES:
 # ------------------------------------------------------------------ what else is handed in
 
 
-def disturbed(name):
+def disturbed_submissions(name):
     """Return disturbed submissions, and the checks that each may lose."""
     first, last = solutions(name)[0], solutions(name)[-1]
     its, others = checks_of(name, first), checks_of(name, last)
@@ -118,17 +118,19 @@ def disturbed(name):
             cell.metadata.nbgrader |= {"points": 99, "solution": True, "locked": False}
     edited.cells[at(edited, its[0])].metadata.nbgrader["grade_id"] = "mine"
     as_text.cells[at(as_text, first)]["cell_type"] = "markdown"
-    no_checks = without(name, *(task for one in solutions(name) for task in checks_of(name, one)))
+    no_checks = drop_cells(
+        name, *(task for one in solutions(name) for task in checks_of(name, one))
+    )
     for n, cell in enumerate(no_checks.cells):
         cell.metadata.clear()
         cell["id"] = f"lost-{n}"
     return {
         "raises": (changed(name, first, "1 / 0"), its),
         "does not parse": (changed(name, last, "def ("), others),
-        "lost a solution": (without(name, last), others),
-        "lost a solution and its checks": (without(name, first, *its), its),
-        "lost the checks": (without(name, *its, *others), []),
-        "lost the first cell": (without(name, "setup"), []),
+        "lost a solution": (drop_cells(name, last), others),
+        "lost a solution and its checks": (drop_cells(name, first, *its), its),
+        "lost the checks": (drop_cells(name, *its, *others), []),
+        "lost the first cell": (drop_cells(name, "setup"), []),
         "forged a check": (forged, its),
         "copied a check": (twice, []),
         "lost all metadata": (bare, []),
@@ -142,7 +144,7 @@ def disturbed(name):
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_mistake_in_one_task_costs_no_points_of_others(name):
     """Code that ends Python or never returns is left to test_attacks, which runs it in boxes."""
-    for what, (notebook, expected) in disturbed(name).items():
+    for what, (notebook, expected) in disturbed_submissions(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))
         lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}
         assert lost == set(expected), what

@@ -13,7 +13,7 @@ FUNCTIONS = {name: function for name in primer.__all__
              if inspect.isfunction(function := getattr(primer, name))}  # fmt: skip
 
 
-def asked(name):
+def tasks_with_code(name):
     """Return for each task with code its cell and the function that the solution defines."""
     for cell in sources.source(name).cells:
         if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source:
@@ -36,7 +36,7 @@ def earns_all(name, task, given):
 @pytest.mark.parametrize("name", sources.names())
 def test_no_primer_function_alone_passes_a_task(name):
     solved = {}
-    for task, node in asked(name):
+    for task, node in tasks_with_code(name):
         for of, function in FUNCTIONS.items():
             same = len(inspect.signature(function).parameters) == len(node.args.args)
             if same and earns_all(name, task, {node.name: function}):

@@ -24,7 +24,7 @@ class Asked(NamedTuple):
 
 
 @functools.cache
-def asked(name: str) -> list[Asked]:
+def tasks_of(name: str) -> list[Asked]:
     """Return every hidden check of an assignment after the right solutions."""
     released = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
     space, calls, found = {"__name__": "__main__"}, set(), []
@@ -36,7 +36,7 @@ def asked(name: str) -> list[Asked]:
             assert examine.error_of(cell.source, space) == ""
             continue
         right = {one: space[one] for one in examine.names_used(cell.source, name)}
-        space |= {one: _noted(one, value, calls) for one, value in right.items()}
+        space |= {one: _recorded_calls(one, value, calls) for one, value in right.items()}
         assert examine.error_of(released[task], space) == ""
         space |= right
         if "BEGIN HIDDEN" in cell.source:
@@ -46,10 +46,10 @@ def asked(name: str) -> list[Asked]:
     return found
 
 
-def won(name, replace, send=True) -> set[str]:
+def checks_passed(name, replace, send=True) -> set[str]:
     """Return the hidden checks that pass after ``replace`` has changed the functions."""
     pair, passed = Pair(), set()
-    for task, text, space, right, shown in asked(name):
+    for task, text, space, right, shown in tasks_of(name):
         own = {one: replace(one, value, shown) for one, value in right.items()}
         if send:
             own = {one: pair.teacher.decode(pair.student.encode(f)) for one, f in own.items()}
@@ -60,38 +60,38 @@ def won(name, replace, send=True) -> set[str]:
     return passed
 
 
-def _noted(one, value, calls):
-    def noted(*args, **kwargs):
+def _recorded_calls(one, value, calls):
+    def record(*args, **kwargs):
         calls.add((one, forms._digest([args, kwargs])))
         return value(*args, **kwargs)
 
-    return noted if callable(value) else value
+    return record if callable(value) else value
 
 
-def lying(lie):
+def with_lies(lie):
     """Return a replacement that is right for calls shown in the notebook, and false elsewhere."""
 
-    def lied(value, args):
+    def replace_by_lie(value, args):
         if isinstance(value, tuple):
-            return tuple(lied(part, args) for part in value)
+            return tuple(replace_by_lie(part, args) for part in value)
         return lie(value, args)
 
     def replace(one, value, shown):
-        def liar(*args, **kwargs):
+        def false_function(*args, **kwargs):
             call = forms._digest([args, kwargs])
             if (one, call) in shown:
                 return value(*args, **kwargs)
             try:
-                return lied(value(*args, **kwargs), args)
+                return replace_by_lie(value(*args, **kwargs), args)
             except ValueError:  # as the right function raises where nothing is right
-                return lied(0.0, args)
+                return replace_by_lie(0.0, args)
 
-        return liar if callable(value) else lied(value, ())
+        return false_function if callable(value) else replace_by_lie(value, ())
 
     return replace
 
 
-def written(value, number):
+def memorised_answers(value, number):
     """Return a lie that overwrites array arguments with a number and returns another one."""
 
     def lie(like, args):
@@ -114,7 +114,7 @@ LIES = {
     "nan": lambda like, args: np.full(np.shape(like), np.nan)[()],
     "counts": lambda like, args: np.arange(np.size(like)).reshape(np.shape(like))[()],
     "none": lambda like, args: None,
-    **{f"arguments become {number}": written(value, number)
+    **{f"arguments become {number}": memorised_answers(value, number)
        for value, number in ((0.5, -300), (0, 1), (1, 0))},
 }  # fmt: skip
 # A number can be guessed. The functions of chapter 16 change their arguments before they return, so
@@ -128,15 +128,15 @@ GIVEN = {
 def test_false_answers_pass_no_hidden_check(name):
     """Submit functions that are right only for the calls shown in the notebook."""
     given = GIVEN.get(name, set())
-    found = {label: won(name, lying(lie)) - given for label, lie in LIES.items()}
-    found |= {label: won(name, lying(lie)) for label, lie in EMPTY.items()}
+    found = {label: checks_passed(name, with_lies(lie)) - given for label, lie in LIES.items()}
+    found |= {label: checks_passed(name, with_lies(lie)) for label, lie in EMPTY.items()}
     assert not any(found.values()), found
 
 
 # ------------------------------------------------------------------------------- forms
 
 
-def exact(x):
+def equal_only_to_shown(x):
     numbers = np.vectorize(Fraction, otypes=[object])
     return numbers(x)[()] if x.dtype.kind == "f" and np.isfinite(x).all() else x[()]
 
@@ -158,7 +158,7 @@ ANYWHERE = {
 SENT = {
     "lists": lambda x: x.tolist(),
     "tuples": lambda x: in_tuples(x.tolist()),
-    "fractions": exact,
+    "fractions": equal_only_to_shown,
 }
 FORMS = ANYWHERE | SENT
 
@@ -184,8 +184,8 @@ def in_form(form):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_correct_answers_of_any_type_pass_every_hidden_check(name):
-    every = {one.task for one in asked(name)}
-    lost = {form: every - won(name, in_form(form), form in SENT) for form in FORMS}
+    every = {one.task for one in tasks_of(name)}
+    lost = {form: every - checks_passed(name, in_form(form), form in SENT) for form in FORMS}
     assert not any(lost.values()), lost
 
 
@@ -195,7 +195,7 @@ def test_closing_cells_accept_the_same_types_as_checks(name, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     (closing,) = [cell.source for cell in sources.source(name).cells
                   if cell.cell_type == "code" and not sources.grade_id(cell)]  # fmt: skip
-    space = asked(name)[-1].space
+    space = tasks_of(name)[-1].space
     right = {one: space[one] for one in examine.solution_names(name) if callable(space[one])}
     for form in SENT:
         functions = {one: in_form(form)(one, function, ()) for one, function in right.items()}

@@ -45,7 +45,7 @@ def test_task_1_accepts_right_and_rejects_wrong_answers_for_any_seed(name):
             assert set(lost) == set(mistake.caught_by if mistake else ()), (word, mistake)
 
 
-def _lost_in_task(number, notebook, checks, hear):
+def _lost_in_task(number, notebook, checks, run_check_of):
     """Return the failed checks of a task with their messages, without code of other tasks."""
     own, lost = {"setup", "task-1-numbers", f"task-{number}"}, {}
     space = {"__name__": "__main__"}
@@ -53,7 +53,7 @@ def _lost_in_task(number, notebook, checks, hear):
         task = sources.grade_id(cell) or ""
         if task in own:
             error_of(cell.source, space)
-        elif task.startswith(f"check-{number}-") and (message := hear(checks[task], space)):
+        elif task.startswith(f"check-{number}-") and (message := run_check_of(checks[task], space)):
             lost[task] = message
     return lost
 
@@ -76,9 +76,9 @@ def test_other_correct_solutions_earn_all_points(name, one):
     for seed in (None, "spring"):
         checks = {sources.grade_id(c): c for c in sources.source(name, seed).cells}
 
-        def hear(check, space, seed=seed):
+        def run_check_of(check, space, seed=seed):
             forms = Forms(reference_sizes(name, seed)[sources.grade_id(check)])
             return run_check(check.source, space, name, forms)
 
         submission = trial.wrong_submission(name, one, seed)
-        assert _lost_in_task(one.cell[5:], submission, checks, hear) == {}
+        assert _lost_in_task(one.cell[5:], submission, checks, run_check_of) == {}

@@ -9,7 +9,7 @@ from markapart.forms import Forms
 from nbgrader.utils import is_grade
 
 
-def without(name, *cells):
+def drop_cells(name, *cells):
     notebook = right(name)
     notebook.cells = [cell for cell in notebook.cells if sources.grade_id(cell) not in cells]
     return notebook

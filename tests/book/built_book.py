@@ -63,7 +63,7 @@ def pages() -> list[str]:
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
 
 
-def visited() -> list[str]:
+def pages_to_visit() -> list[str]:
     """Return the pages that tests open: all but those about the package, of which a sample."""
     return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 

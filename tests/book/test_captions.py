@@ -42,7 +42,7 @@ class FigureText(NamedTuple):
 
 def figures(path: Path) -> Iterator[FigureText]:
     for section in sections(cells(path)):
-        known = {n for cell in section for text in computed(cell) for n in numbers(text)}
+        known = {n for cell in section for text in computed_numbers(cell) for n in numbers(text)}
         for cell in section:
             about = cell["metadata"].get("mystnb", {})
             alt, figure = about.get("image", {}).get("alt", ""), about.get("figure", {})
@@ -64,7 +64,7 @@ def sections(cells: list[dict]) -> Iterator[list[dict]]:
     yield section
 
 
-def computed(cell: dict) -> Iterator[str]:
+def computed_numbers(cell: dict) -> Iterator[str]:
     """Return the source of a cell and its printed output."""
     yield "".join(cell["source"])
     for output in cell["outputs"]:
@@ -81,7 +81,7 @@ def numbers(text: str) -> set[float]:
     return found
 
 
-def typed(shown: FigureText) -> list[str]:
+def typed_in(shown: FigureText) -> list[str]:
     """Return the numbers that the run does not show."""
     text = NAMES.sub("", shown.text)
     return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & shown.known]
@@ -89,7 +89,7 @@ def typed(shown: FigureText) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_numbers_in_captions_come_from_the_run(path):
-    found = {drawn.cell: " ".join(typed(drawn)) for drawn in figures(path) if typed(drawn)}
+    found = {drawn.cell: " ".join(typed_in(drawn)) for drawn in figures(path) if typed_in(drawn)}
     assert found == {}, "assert these numbers in a cell of the figure's section"
 
 

@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from built_book import ROOT, visited, visiting
+from built_book import ROOT, pages_to_visit, visiting
 from questions import HELD_OUT, MORE_QUESTIONS, PARAPHRASES, QUESTIONS, UNSEEN_PARAPHRASES
 
 sys.path.append(str(ROOT / "book/_ext"))
@@ -70,7 +70,7 @@ def test_searching_a_name_or_question_finds_its_page_first(results, site):
     assert len(missed) <= 4, missed
     rare = results.page.evaluate(FOUND, ["baguette", 99])
     assert {url.partition("#")[0] for url in rare} == {"book/01_mixtures.html"}
-    for name in (name for name in visited() if name.startswith("book/")):
+    for name in (name for name in pages_to_visit() if name.startswith("book/")):
         text = re.search(r"<h1>(.*?)<", (site / f"{name}.html").read_text(encoding="utf8"))[1]
         words = sorted(re.findall(r"\w{4,}", text), key=len)[-3:]
         assert f"{name}.html" in results.page.evaluate(FOUND, [" ".join(words), 8])
@@ -104,7 +104,7 @@ def test_every_search_result_has_a_target(results, site):
     urls = results.page.evaluate("() => ENTRIES.map(one => one.url)")
     pages = {url.partition("#")[0] for url in urls}
     assert len(urls) > 1000
-    assert {f"{name}.html" for name in visited() if name.startswith("book/")} <= pages
+    assert {f"{name}.html" for name in pages_to_visit() if name.startswith("book/")} <= pages
     for page in pages:
         text = (site / page).read_text(encoding="utf8")
         anchors = set(re.findall(r'\bid="([^"]+)"', text))

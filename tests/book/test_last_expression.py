@@ -8,7 +8,7 @@ from cells import CHAPTERS, sources
 SHOWN = {"table", "source", "Explorer", "LiveFigure"}
 
 
-def lost(source: str) -> list[str]:
+def lost_outputs(source: str) -> list[str]:
     """Return calls whose value should be shown but that are not the last statement."""
     return [
         ast.unparse(one.value.func)
@@ -20,11 +20,11 @@ def lost(source: str) -> list[str]:
 
 
 def test_a_table_before_a_print_is_found():
-    assert lost("plot.table([], [])\nprint(1)") == ["plot.table"]
-    assert lost("print(1)\nplot.table([], [])") == []
+    assert lost_outputs("plot.table([], [])\nprint(1)") == ["plot.table"]
+    assert lost_outputs("print(1)\nplot.table([], [])") == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_only_the_last_expression_of_a_cell_is_shown(path):
-    found = {key: calls for key, source in sources(path) if (calls := lost(source))}
+    found = {key: calls for key, source in sources(path) if (calls := lost_outputs(source))}
     assert not found, f"{path.stem}: put the call last in its cell"

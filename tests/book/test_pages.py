@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from built_book import FORMULAS, STRANDED, frame, visited, visiting
+from built_book import FORMULAS, STRANDED, frame, pages_to_visit, visiting
 
 # Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
@@ -103,7 +103,7 @@ def is_slow(name: str) -> bool:
     return bool(re.match(r"book/\d\d_", name)) and Path(name).name not in QUICK
 
 
-PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name in visited()]
+PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name in pages_to_visit()]
 
 
 @pytest.fixture(scope="module", params=PAGES)

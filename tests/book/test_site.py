@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import numpy as np
-from built_book import GENERATED, visited
+from built_book import GENERATED, pages_to_visit
 from PIL import Image
 
 from cgmm.datasets import vertical_classes
 
-CHAPTERS = [name for name in visited() if name not in GENERATED]
+CHAPTERS = [name for name in pages_to_visit() if name not in GENERATED]
 WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
 
 
@@ -96,7 +96,7 @@ def test_the_home_page_computes_above_the_fold(visit):
 
 
 def test_no_image_has_two_loading_attributes(site):
-    for name in visited():
+    for name in pages_to_visit():
         text = (site / f"{name}.html").read_text(encoding="utf8")
         assert not re.search(r"<img [^>]*loading=[^>]*loading=", text), name
         # Without scripts a page has the colours of the light theme.

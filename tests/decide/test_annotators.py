@@ -177,12 +177,12 @@ def test_the_round_with_the_highest_evidence_is_kept(monkeypatch):
     def learn(thetas, **options):
         ends, strengths = iter(thetas), []
 
-        def sent(self, X, preferences):
+        def send_answers(self, X, preferences):
             self.weights_, self.means_, self.covariances_ = next(ends)
             self.labels_, self._type = None, "full"
             strengths.append(np.abs(preferences[:, 2]))
 
-        monkeypatch.setattr(ConstrainedGaussianMixture, "fit", sent)
+        monkeypatch.setattr(ConstrainedGaussianMixture, "fit", send_answers)
         model = AnnotatorMixture(MIXTURE, max_rounds=2, tol=0, **options)
         return model.fit(X, answers, annotator=annotator), strengths
 

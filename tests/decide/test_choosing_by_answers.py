@@ -152,14 +152,14 @@ def problem(seed=0, N=90, P=50):
     return X, np.column_stack([pairs, (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong])
 
 
-def made(**options):
+def search(**options):
     model = ConstrainedGaussianMixture(weights="ignore", random_state=0)
     return AnswerSearch(model, GRID, n_folds=3, **options)
 
 
 def test_a_trial_equals_the_same_steps_by_hand():
     X, rows = problem()
-    found = made().fit(X, rows)
+    found = search().fit(X, rows)
     pairs = rows[:, :2]
     groups = related_groups(len(X), cannot_link=pairs)
     folds = answer_folds(pairs, groups, 3, random_state=0)
@@ -194,7 +194,7 @@ def test_a_trial_equals_the_same_steps_by_hand():
 def test_results_are_a_table_of_pandas_in_which_a_parameter_may_be_absent():
     X, rows = problem(P=30)
     grid = [{"n_components": [1]}, {"n_components": [2], "tol": [0.1]}]
-    table = pd.DataFrame(made().set_params(param_grid=grid).fit(X, rows).cv_results_)
+    table = pd.DataFrame(search().set_params(param_grid=grid).fit(X, rows).cv_results_)
     assert table["param_tol"].isna().tolist() == [True, False]
     assert table["param_n_components"].tolist() == [1, 2]
     assert table["bic"].dtype == float
@@ -221,7 +221,7 @@ def test_certain_relations_condition_the_evidence_and_icl_subtracts_the_entropy(
 def test_two_processes_find_the_same():
     X, rows = problem()
     candidates = {"n_components": [1, 2]}
-    one, two = (made(n_jobs=n).set_params(param_grid=candidates).fit(X, rows) for n in (1, 2))
+    one, two = (search(n_jobs=n).set_params(param_grid=candidates).fit(X, rows) for n in (1, 2))
     for name, column in one.cv_results_.items():
         np.testing.assert_array_equal(column, two.cv_results_[name])
 
@@ -237,7 +237,7 @@ def test_fits_of_a_search_use_one_thread(monkeypatch):
 
     monkeypatch.setattr(choosing, "held_out_scores", look)
     with threadpool_limits(2):
-        made().set_params(param_grid={"n_components": [2]}).fit(X, rows)
+        search().set_params(param_grid={"n_components": [2]}).fit(X, rows)
     assert n_threads
     assert set(n_threads) == {1}
 
@@ -261,14 +261,14 @@ def test_the_choice_is_the_simplest_within_an_error_of_the_best(seed, n):
 def test_an_interrupted_search_keeps_finished_trials(monkeypatch):
     X, rows = problem()
 
-    def struck(*others):
+    def interrupt_at_three(*others):
         params = others[-1]
         if params["n_components"] == 3:
             raise KeyboardInterrupt
         return Trial(params, *np.zeros(6), "")
 
-    monkeypatch.setattr(choosing, "_score_setting", struck)
-    found = made()
+    monkeypatch.setattr(choosing, "_score_setting", interrupt_at_three)
+    found = search()
     with pytest.raises(KeyboardInterrupt):
         found.fit(X, rows)
     assert found.cv_results_["param_n_components"].tolist() == [1, 2]
@@ -276,19 +276,19 @@ def test_an_interrupted_search_keeps_finished_trials(monkeypatch):
 
 def test_a_setting_that_cannot_be_fitted_says_why_and_the_others_are_chosen_from():
     X, rows = problem()
-    found = clone(made()).set_params(param_grid={"n_components": [2, 5000]}).fit(X, rows)
+    found = clone(search()).set_params(param_grid={"n_components": [2, 5000]}).fit(X, rows)
     assert "5000" in found.cv_results_["error"][1]
     assert found.cv_results_["rank_test_score"].tolist() == [1, 2]
     assert found.best_index_ == 0
     with pytest.raises(ValueError, match="no setting could be fitted"):
-        made().set_params(param_grid={"n_components": [5000]}).fit(X, rows)
+        search().set_params(param_grid={"n_components": [5000]}).fit(X, rows)
 
 
 def test_certain_relations_reach_every_fit_and_link_groups():
     X, rows = problem(P=30)
     labels = np.where(np.arange(90) < 6, np.arange(90) % 2, -1)
     links = [[10, 12], [11, 13]]
-    found = made().set_params(param_grid={"n_components": [2]})
+    found = search().set_params(param_grid={"n_components": [2]})
     found.fit(X, rows, labels=labels, must_link=links)
     groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
     np.testing.assert_array_equal(
@@ -296,4 +296,4 @@ def test_certain_relations_reach_every_fit_and_link_groups():
     )
     np.testing.assert_array_equal(found.best_estimator_.labels_[:6], labels[:6])
     with pytest.raises(ValueError, match=r"answers\[0\] says 7"):
-        made().fit(X, [[0, 1, 7]])
+        search().fit(X, [[0, 1, 7]])

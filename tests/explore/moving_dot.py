@@ -51,7 +51,7 @@ def pixels(address: str) -> np.ndarray:
     return np.asarray(image)
 
 
-def drawn(**values) -> np.ndarray:
+def drawn_frames(**values) -> np.ndarray:
     """Return the pixels of the drawing function in the book's style at 144 dots per inch."""
     with plt.style.context(["default", plot.STYLE]):
         figure = draw(**values)

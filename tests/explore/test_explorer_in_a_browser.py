@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from moving_dot import drawn, make, pixels
+from moving_dot import drawn_frames, make, pixels
 
 from cgmm.explore import Slider
 
@@ -34,7 +34,7 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     slider.focus()
     page.keyboard.press("ArrowRight")
     source, words, value = state(first)
-    np.testing.assert_array_equal(pixels(source), drawn(n=2, side=-1))
+    np.testing.assert_array_equal(pixels(source), drawn_frames(n=2, side=-1))
     assert (words, value) == ("A dot at -2, for n = 2.", "2")
     assert slider.get_attribute("aria-valuetext") == "2"
     page.keyboard.press("Home")

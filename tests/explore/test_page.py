@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from moving_dot import describe, drawn, make, pixels, read
+from moving_dot import describe, drawn_frames, make, pixels, read
 
 from cgmm.explore import Choice, Slider
 
@@ -21,7 +21,7 @@ def test_the_page_shows_the_first_frame_without_script_and_names_what_it_is(expl
     assert image["class"] == ["cgmm-explorer-frame"]
     assert (image["width"], image["height"]) == ("288", "144")
     assert image["alt"] == "A dot at -1, for n = 1."
-    np.testing.assert_array_equal(pixels(image["src"]), drawn(n=1, side=-1))
+    np.testing.assert_array_equal(pixels(image["src"]), drawn_frames(n=1, side=-1))
     assert page.select_one("p[role=status]").string == image["alt"]
     still = page.select_one("p.cgmm-explorer-still").string
     assert still == "Frame 3 of 8: moving on needs scripts."
@@ -39,7 +39,7 @@ def test_every_frame_shows_what_was_drawn_and_equal_pictures_are_stored_once(exp
     choices = [(n, side) for n in [0, 1, 2, 4] for side in [-1, 1]]
     for (n, side), frame, text in zip(choices, data["frame"], data["text"], strict=True):
         picture = data["pictures"][frame] or image["src"]
-        np.testing.assert_array_equal(pixels(picture), drawn(n=n, side=side))
+        np.testing.assert_array_equal(pixels(picture), drawn_frames(n=n, side=side))
         assert text == describe(n, side)
     # n = 0 and n = 1 look alike, and the picture on the page is not stored again.
     assert len(data["pictures"]) == html.count("data:image/webp") == 6

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from moving_dot import draw, drawn, make, pixels, read
+from moving_dot import draw, drawn_frames, make, pixels, read
 
 from cgmm.explore import Choice, Explorer, Slider
 
@@ -21,15 +21,15 @@ def shown(image) -> np.ndarray:
 def test_widgets_redraw_when_they_move(explorer):
     title, image, (slider, button), choice, status = parts(explorer)
     assert "A dot that moves" in title.value
-    np.testing.assert_array_equal(shown(image), drawn(n=1, side=-1))
+    np.testing.assert_array_equal(shown(image), drawn_frames(n=1, side=-1))
     slider.index = 3
-    np.testing.assert_array_equal(shown(image), drawn(n=4, side=-1))
+    np.testing.assert_array_equal(shown(image), drawn_frames(n=4, side=-1))
     choice.label = "right"
-    np.testing.assert_array_equal(shown(image), drawn(n=4, side=1))
+    np.testing.assert_array_equal(shown(image), drawn_frames(n=4, side=1))
     assert status.value == read(image.value).img["alt"] == "A dot at 4, for n = 4."
     button.click()
     assert slider.label == "0"
-    np.testing.assert_array_equal(shown(image), drawn(n=0, side=1))
+    np.testing.assert_array_equal(shown(image), drawn_frames(n=0, side=1))
 
 
 def test_a_finer_grid_is_drawn_live():
@@ -48,5 +48,5 @@ def test_a_finer_grid_is_drawn_live():
     assert picker.label == "4"
     picker.label = "3"
     assert calls == [0, 4, 3]
-    np.testing.assert_array_equal(shown(image), drawn(n=3, side=1))
+    np.testing.assert_array_equal(shown(image), drawn_frames(n=3, side=1))
     assert status.value == "A dot at 3, for n = 3."

@@ -251,10 +251,10 @@ def check_k_means(model, problem: Problem) -> None:
     require(abs(model.inertia_ - inertia) <= slack, f"inertia_ is not {inertia}")
     require(model.objective_ == model.history_[-1], "objective_ does not end history_")
     require(len(model.history_) - model.n_iter_ in (0, 1), "history_ and n_iter_ disagree")
-    require_relations(model.labels_, *hard_relations(_hardened(model, problem.arguments)))
+    require_relations(model.labels_, *hard_relations(_with_hard_links(model, problem.arguments)))
 
 
-def _hardened(model, arguments: dict[str, Any]) -> dict[str, Any]:
+def _with_hard_links(model, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the relations that must hold; for PCKMeans only preferences of infinite weight can."""
     if isinstance(model, COPKMeans) or model.w == np.inf:
         return arguments

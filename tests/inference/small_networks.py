@@ -23,7 +23,7 @@ def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
     return Graph(n_nodes, edges, weights), np.where(masked, -np.inf, unary)
 
 
-def tied(n_nodes, edges, weights):
+def make_graph(n_nodes, edges, weights):
     """Return a graph of these edges with one log-weight for all or one for each."""
     edges = np.array(list(edges), dtype=np.intp).reshape(-1, 2)
     return Graph(n_nodes, edges, np.broadcast_to(np.asarray(weights, float), len(edges)).copy())
@@ -53,7 +53,7 @@ def chain(n_nodes):
     return np.column_stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)])
 
 
-def enumerated(graph, unary):
+def enumerate_all(graph, unary):
     """Return the result of enumeration, or None if no assignment is possible."""
     try:
         return enumerate_assignments(graph)(unary)
@@ -65,7 +65,7 @@ def enumerated(graph, unary):
 
 def assert_as_enumerated(infer, graph, unary, atol=1e-10):
     """Compare an engine with enumeration; return whether any assignment is possible."""
-    expected = enumerated(graph, unary)
+    expected = enumerate_all(graph, unary)
     if expected is None:
         for question in [infer, infer.most_probable][: 1 + infer.finds_best]:
             with pytest.raises(NetworkError, match="no joint assignment of"):

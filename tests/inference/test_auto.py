@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from small_networks import assert_as_enumerated, chain, complete, networks, tied
+from small_networks import assert_as_enumerated, chain, complete, make_graph, networks
 
 from cgmm.inference import enumerate_assignments, inference_cost
 from cgmm.inference.auto import Chain, auto, exact
@@ -44,7 +44,7 @@ def test_errors_name_nodes_of_the_whole_graph(state):
 
 def wide_and_pair():
     """Return a graph of a pair, a single node, and thirty nodes that are all connected."""
-    return tied(33, [(0, 1), *(complete(30) + 2)], 1.0)
+    return make_graph(33, [(0, 1), *(complete(30) + 2)], 1.0)
 
 
 def test_components_too_wide_are_approximated_with_one_warning():
@@ -56,7 +56,10 @@ def test_components_too_wide_are_approximated_with_one_warning():
     assert issubclass(ApproximationWarning, ConvergenceWarning)
     with warnings.catch_warnings(action="error"):
         again, z = infer(unary), infer.most_probable(unary)
-    pair, wide = enumerate_assignments(tied(2, [(0, 1)], 1.0)), tied(30, complete(30), 1.0)
+    pair, wide = (
+        enumerate_assignments(make_graph(2, [(0, 1)], 1.0)),
+        make_graph(30, complete(30), 1.0),
+    )
     small, large = pair(unary[:2]), belief_propagation(wide)(unary[2:32])
     assert not found.exact
     assert found.residual == large.residual
@@ -81,26 +84,26 @@ def test_labels_that_take_a_component_apart_make_it_exact():
     with warnings.catch_warnings(action="error"):
         found = auto(graph)(unary)
     assert found.exact
-    left = enumerate_assignments(tied(4, complete(4), 1.0))
+    left = enumerate_assignments(make_graph(4, complete(4), 1.0))
     of_four = np.zeros((4, 4))
     of_four[:, 0] = 26.0
     np.testing.assert_allclose(found.nodes[[2, 3, 30, 31]], left(of_four).nodes, atol=1e-12)
 
 
 def test_isolated_nodes_cost_one_table():
-    (answer,) = auto(tied(5, [], 1.0)).results(np.zeros((5, 3)))
+    (answer,) = auto(make_graph(5, [], 1.0)).results(np.zeros((5, 3)))
     assert answer == ("independent", 5, 5, 0, True, 0, 8 * 15, 15)
 
 
 def test_a_cheap_component_beside_an_expensive_one_stays_exact():
     ring = [(33, 34), (34, 35), (35, 36), (33, 36)]
-    graph = tied(37, [*wide_and_pair().edges.tolist(), *ring], 1.0)
+    graph = make_graph(37, [*wide_and_pair().edges.tolist(), *ring], 1.0)
     for budgets in ({}, {"max_bytes": 30_000}, {"max_operations": 16}):
         with pytest.warns(ApproximationWarning):
             found = auto(graph, **budgets).results(np.zeros((37, 2)))
         sizes = {answer.engine: answer.n_nodes for answer in found}
         assert sizes == {"pairs": 2, "junction_tree": 4, "belief_propagation": 30}
-    wide = tied(16, [*complete(12), *(np.array(ring) - 21)], 1.0)
+    wide = make_graph(16, [*complete(12), *(np.array(ring) - 21)], 1.0)
     with pytest.warns(ApproximationWarning):
         found = auto(wide, max_bytes=30_000).results(np.zeros((16, 3)))
     sizes = {answer.engine: answer.n_nodes for answer in found}
@@ -138,7 +141,7 @@ def patterns_of(graph, n):
 
 def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(monkeypatch):
     """A fit needs two patterns, of data and prior; new points may bring any number."""
-    graph, made = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0), []
+    graph, made = make_graph(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0), []
     module = sys.modules["cgmm.inference.auto"]
     choose = module.choose_parts
     monkeypatch.setattr(module, "choose_parts", lambda *given: made.append(1) or choose(*given))
@@ -158,7 +161,7 @@ def test_evidence_is_propagated_once_a_pattern_and_few_patterns_are_remembered(m
     propagate = module.propagate_evidence
     counted = lambda *given: made.append(1) or propagate(*given)  # noqa: E731
     monkeypatch.setattr(module, "propagate_evidence", counted)
-    graph = tied(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0)
+    graph = make_graph(3 * MAX_PATTERNS, chain(3 * MAX_PATTERNS), 1.0)
     reduce, many = module.reducer(graph), list(patterns_of(graph, 3 * MAX_PATTERNS))
     for unary in 3 * many[:2]:
         reduce(unary)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_networks import assert_as_enumerated, complete, tied
+from small_networks import assert_as_enumerated, complete, make_graph
 
 from cgmm.inference.clique import clique
 
@@ -12,7 +12,7 @@ from cgmm.inference.clique import clique
 def cliques(n_cliques, n):
     """Return disjoint cliques of n mutually cannot-linked nodes."""
     edges = np.concatenate([complete(n) + n * b for b in range(n_cliques)])
-    return tied(n * n_cliques, edges, -np.inf)
+    return make_graph(n * n_cliques, edges, -np.inf)
 
 
 @given(

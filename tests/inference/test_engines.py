@@ -12,7 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
-from small_networks import assert_as_enumerated, chain, complete, enumerated, grid, networks, tied
+from small_networks import (
+    assert_as_enumerated,
+    chain,
+    complete,
+    enumerate_all,
+    grid,
+    make_graph,
+    networks,
+)
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES, inference_cost, named_engine, needs_seed
@@ -28,19 +36,22 @@ TRIANGLE = [(0, 1), (0, 4), (1, 4)]
 # Networks, and the engines that must be exact there; others may refuse or approximate.
 PROBLEMS = {
     "no edges": (edgeless(5), SIMPLE),
-    "idle edges": (tied(5, chain(3), 0.0), SIMPLE),
+    "idle edges": (make_graph(5, chain(3), 0.0), SIMPLE),
     "one node": (edgeless(1), SIMPLE),
-    "soft pairs": (tied(5, [(0, 3), (4, 1)], [1.2, -0.7]), ANY | {"pairs"}),
-    "hard pairs": (tied(5, [(0, 3), (4, 1)], HARD), ANY | {"pairs", "clique"}),
-    "mixed pairs": (tied(5, [(0, 3), (4, 1)], [HARD, 2.0]), ANY | {"pairs"}),
-    "pair named twice": (tied(5, [(0, 3), (3, 0)], [HARD, 2.0]), ANY | {"pairs", "clique"}),
-    "hard triangle": (tied(5, TRIANGLE, HARD), ANY | {"clique"}),
-    "hard triangle and pair": (tied(5, [*TRIANGLE, (2, 3)], HARD), ANY | {"clique"}),
-    "mixed triangle": (tied(5, TRIANGLE, [1.0, -1.0, HARD]), ANY),
-    "path": (tied(5, chain(4), [0.5, HARD, -2.0]), ANY),
-    "star": (tied(5, [(4, j) for j in range(4)], [HARD, 1.0, HARD, 0.3]), ANY),
-    "hard cycle": (tied(5, [*chain(5), (0, 4)], HARD), ANY),
-    "all soft": (tied(5, complete(5), np.linspace(-1, 1, 10)), ANY),
+    "soft pairs": (make_graph(5, [(0, 3), (4, 1)], [1.2, -0.7]), ANY | {"pairs"}),
+    "hard pairs": (make_graph(5, [(0, 3), (4, 1)], HARD), ANY | {"pairs", "clique"}),
+    "mixed pairs": (make_graph(5, [(0, 3), (4, 1)], [HARD, 2.0]), ANY | {"pairs"}),
+    "pair named twice": (
+        make_graph(5, [(0, 3), (3, 0)], [HARD, 2.0]),
+        ANY | {"pairs", "clique"},
+    ),
+    "hard triangle": (make_graph(5, TRIANGLE, HARD), ANY | {"clique"}),
+    "hard triangle and pair": (make_graph(5, [*TRIANGLE, (2, 3)], HARD), ANY | {"clique"}),
+    "mixed triangle": (make_graph(5, TRIANGLE, [1.0, -1.0, HARD]), ANY),
+    "path": (make_graph(5, chain(4), [0.5, HARD, -2.0]), ANY),
+    "star": (make_graph(5, [(4, j) for j in range(4)], [HARD, 1.0, HARD, 0.3]), ANY),
+    "hard cycle": (make_graph(5, [*chain(5), (0, 4)], HARD), ANY),
+    "all soft": (make_graph(5, complete(5), np.linspace(-1, 1, 10)), ANY),
 }
 
 
@@ -73,7 +84,7 @@ def test_an_engine_is_exact_or_says_that_it_is_not_or_refuses(name, problem, str
 
 
 def assert_honest(infer, graph, unary):
-    found, expected = infer(unary), enumerated(graph, unary)
+    found, expected = infer(unary), enumerate_all(graph, unary)
     if found.exact:
         assert_as_enumerated(infer, graph, unary)
     np.testing.assert_allclose(found.nodes.sum(axis=1), 1, rtol=1e-10)
@@ -87,7 +98,7 @@ def assert_honest(infer, graph, unary):
 
 @EVERY
 def test_what_an_engine_reports_of_its_exactness_its_marginals_report(name):
-    for graph, infer in accepted(name):
+    for graph, infer in accepted_networks(name):
         for strong in (False, True):
             unary = evidence(graph, strong)
             found, results = infer(unary), infer.results(unary)
@@ -113,13 +124,13 @@ def test_the_parts_that_auto_reports_as_exact_are_those_whose_marginals_are(netw
         assert_as_enumerated(infer, graph, unary)
 
 
-def modest(graph):
+def brief_engine(graph):
     """Return an exact engine, as a user may write it, that reports its results as approximate."""
     infer = ENGINES["enumerate"](graph)
     return lambda unary: infer(unary)._replace(exact=False)
 
 
-@pytest.mark.parametrize("engine", [*(name for name in ENGINES if name != "clique"), modest])
+@pytest.mark.parametrize("engine", [*(name for name in ENGINES if name != "clique"), brief_engine])
 def test_a_fit_reports_what_the_marginals_of_its_engine_do(engine):
     """Independent nodes refuse relations, and the clique engine takes cannot-links only."""
     X = np.random.default_rng(0).normal(size=(10, 2))
@@ -127,7 +138,7 @@ def test_a_fit_reports_what_the_marginals_of_its_engine_do(engine):
     model = ConstrainedGaussianMixture(2, inference=engine, random_state=0, reg_covar=0.1)
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model.fit(X, **known)
-    graph = tied(10, [(0, 5)] if known else [], -3.0)
+    graph = make_graph(10, [(0, 5)] if known else [], -3.0)
     applied = named_engine(engine)(graph)
     assert len(model.inference_) == 1
     assert model.inference_[0].exact == applied(np.zeros((10, 2))).exact
@@ -135,9 +146,9 @@ def test_a_fit_reports_what_the_marginals_of_its_engine_do(engine):
 
 
 def test_an_engine_is_stateful_where_an_earlier_call_changes_its_marginals():
-    graph, unary = tied(4, chain(4), 1.0), np.zeros((4, 2))
+    graph, unary = make_graph(4, chain(4), 1.0), np.zeros((4, 2))
     unary[0, 0] = 1.0
-    engines = {name: brief(name) for name in ENGINES if name not in ("pairs", "clique")}
+    engines = {name: quick(name) for name in ENGINES if name not in ("pairs", "clique")}
     del engines["independent"]
     engines["growing"] = partial(ENGINES["gibbs"], n_sweeps=20, growth=1.5)
     for name, engine in engines.items():
@@ -145,15 +156,18 @@ def test_an_engine_is_stateful_where_an_earlier_call_changes_its_marginals():
         first, again = infer(unary).nodes, infer(unary).nodes
         assert infer.is_stateful == (first != again).any(), name
     # A plain function may remember whatever it likes.
-    assert named_engine(modest)(graph).is_stateful
+    assert named_engine(brief_engine)(graph).is_stateful
 
 
 @EVERY
 def test_an_engine_needs_a_seed_where_seeds_change_its_marginals(name):
-    graph, unary = tied(4, [(0, 1), (2, 3)], -np.inf if name == "clique" else 1.0), np.eye(4)
+    graph, unary = (
+        make_graph(4, [(0, 1), (2, 3)], -np.inf if name == "clique" else 1.0),
+        np.eye(4),
+    )
     if name == "independent":
         graph = edgeless(4)
-    engine = brief(name)
+    engine = quick(name)
     if needs_seed(engine):
         one, other = (partial(engine, random_state=seed)(graph)(unary).nodes for seed in (1, 2))
         assert (one != other).any()
@@ -162,16 +176,16 @@ def test_an_engine_needs_a_seed_where_seeds_change_its_marginals(name):
         np.testing.assert_array_equal(one, other)
 
 
-def brief(name):
+def quick(name):
     """Return an engine; a sampler with a small number of sweeps."""
     return partial(ENGINES[name], **{"n_sweeps": 20} if name == "gibbs" else {})
 
 
-def accepted(name):
+def accepted_networks(name):
     """Return the networks that an engine accepts, and the engine prepared for each."""
     for graph, _ in PROBLEMS.values():
         try:
-            yield graph, brief(name)(graph)
+            yield graph, quick(name)(graph)
         except NetworkError:
             continue
 
@@ -179,7 +193,7 @@ def accepted(name):
 @EVERY
 def test_engines_keep_no_state_and_copy_nothing(name):
     """A call changes neither its argument nor, even if its result is overwritten, the next call."""
-    for graph, infer in accepted(name):
+    for graph, infer in accepted_networks(name):
         unary, other = evidence(graph, strong=False), evidence(graph, strong=True)
         before, first = unary.copy(), infer(unary)
         kept = first.nodes.copy()
@@ -193,11 +207,14 @@ def test_engines_keep_no_state_and_copy_nothing(name):
 
 @EVERY
 def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
-    for graph, infer in accepted(name):
+    for graph, infer in accepted_networks(name):
         unary, idle = evidence(graph, strong=False), chain(graph.n_nodes)
         edges = np.concatenate([graph.edges, graph.edges[:, ::-1], idle])
         weights = np.concatenate([graph.weights / 2, graph.weights / 2, np.zeros(len(idle))])
-        once, twice = infer(unary), brief(name)(tied(graph.n_nodes, edges, weights))(unary)
+        once, twice = (
+            infer(unary),
+            quick(name)(make_graph(graph.n_nodes, edges, weights))(unary),
+        )
         np.testing.assert_allclose(twice.nodes, once.nodes, rtol=1e-12)
         assert twice.log_z == pytest.approx(once.log_z, rel=1e-12, nan_ok=True)
 
@@ -208,18 +225,18 @@ def test_edges_given_twice_add_up_and_zeros_do_not_count(name):
 @EVERY
 def test_impossible_networks_are_refused_or_not_called_exact(name):
     """There are too few states, or the evidence gives both ends of a cannot-link the same one."""
-    for (graph, infer), n_states in itertools.product(accepted(name), (2, 3)):
+    for (graph, infer), n_states in itertools.product(accepted_networks(name), (2, 3)):
         unary = np.zeros((graph.n_nodes, n_states))
         unary[graph.edges[-1:], 4 - n_states :] = -np.inf
-        if enumerated(graph, unary) is not None:
+        if enumerate_all(graph, unary) is not None:
             continue
         for question in [infer, infer.most_probable][: 1 + infer.finds_best]:
             try:
                 assert not question(unary).exact
             except NetworkError as error:
                 blamed = np.isin(graph.edges, error.nodes).all(axis=1)
-                alone = tied(graph.n_nodes, graph.edges[blamed], graph.weights[blamed])
-                assert enumerated(alone, unary) is None
+                alone = make_graph(graph.n_nodes, graph.edges[blamed], graph.weights[blamed])
+                assert enumerate_all(alone, unary) is None
                 assert all(str(j) in str(error) for j in error.nodes)  # noqa: PT017
 
 
@@ -240,11 +257,15 @@ def test_unaries_that_do_not_fit_or_leave_a_node_no_state_are_refused(name, wron
 
 test_structures_that_an_engine_cannot_honour_are_named = refused(
     lambda name, graph: ENGINES[name](graph),
-    ("independent", tied(3, chain(3), [0.0, HARD]), "nodes 1 and 2 are tied"),
-    ("pairs", tied(4, [(0, 3), (3, 1)], 1.0), "node 3 has 2 of them"),
-    ("mean_field", tied(4, [(0, 1), (3, 2)], [1.0, HARD]), r"nodes 3 and 2 may not .*\(edge 1 "),
-    ("clique", tied(2, [(0, 1)], 2.0), "nodes 0 and 1 are tied with log-weight 2"),
-    ("clique", tied(4, chain(3), HARD), "not all of nodes 0, 1 and 2"),
+    ("independent", make_graph(3, chain(3), [0.0, HARD]), "nodes 1 and 2 are tied"),
+    ("pairs", make_graph(4, [(0, 3), (3, 1)], 1.0), "node 3 has 2 of them"),
+    (
+        "mean_field",
+        make_graph(4, [(0, 1), (3, 2)], [1.0, HARD]),
+        r"nodes 3 and 2 may not .*\(edge 1 ",
+    ),
+    ("clique", make_graph(2, [(0, 1)], 2.0), "nodes 0 and 1 are tied with log-weight 2"),
+    ("clique", make_graph(4, chain(3), HARD), "not all of nodes 0, 1 and 2"),
     error=NetworkError,
 )
 
@@ -262,7 +283,7 @@ def test_settings_out_of_range_are_named(name):
     for setting in set(settings) - NO_RANGE:
         for value in OUT_OF_RANGE[setting]:
             with pytest.raises(ValueError, match=f"{setting} is {value}"):
-                ENGINES[name](tied(2, [(0, 1)], 1.0), **{setting: value})
+                ENGINES[name](make_graph(2, [(0, 1)], 1.0), **{setting: value})
 
 
 # ---------------------------------------------------------------------------- remedies
@@ -281,11 +302,11 @@ def remedies(message):
         yield name or function, partial(ENGINES[name or function], **numbers)
 
 
-GRIDS = {n: tied(n * n, grid(n, n), 1.0) for n in (5, 6, 7)}
-WIDE = tied(40, complete(40), 0.1)
+GRIDS = {n: make_graph(n * n, grid(n, n), 1.0) for n in (5, 6, 7)}
+WIDE = make_graph(40, complete(40), 0.1)
 TOO_COSTLY = {
     "enumeration": ("enumerate", edgeless(40), {}),
-    "a clique": ("clique", tied(30, complete(30), HARD), {}),
+    "a clique": ("clique", make_graph(30, complete(30), HARD), {}),
     "a junction tree": ("junction_tree", GRIDS[6], {"max_bytes": 10_000}),
     "few operations": ("exact", GRIDS[7], {"max_operations": 1e4}),
     "few bytes": ("exact", GRIDS[5], {"max_bytes": 60_000, "max_operations": 1e4}),
@@ -310,7 +331,7 @@ def test_engines_named_in_a_cost_error_work(case):
 @pytest.mark.parametrize("engine", ["belief_propagation", "tree_reweighted"])
 def test_damping_named_in_a_convergence_warning_works(engine):
     rng = np.random.default_rng(0)
-    graph, unary = tied(12, complete(12), rng.normal(size=66)), rng.normal(size=(12, 3))
+    graph, unary = make_graph(12, complete(12), rng.normal(size=66)), rng.normal(size=(12, 3))
     with pytest.warns(ConvergenceWarning, match="did not converge") as warned:
         residual = ENGINES[engine](graph, max_sweeps=3)(unary).residual
     message = str(warned[0].message)
@@ -348,7 +369,7 @@ def test_networks_beyond_every_exact_engine_report_a_cost_and_are_sampled():
     assert [engine for engine, _ in remedies(str(warned[0].message))] == ["gibbs"]
     # A cost beyond the memory but within a day: the message says how to allow it.
     with pytest.raises(TooCostlyError, match=r"partial\(exact, max_bytes=\d+\), with exact from"):
-        ENGINES["exact"](tied(18, complete(18), 0.1))(np.zeros((18, 3)))
+        ENGINES["exact"](make_graph(18, complete(18), 0.1))(np.zeros((18, 3)))
 
 
 # ---------------------------------------------------------------------------- the simplest of them
@@ -368,7 +389,7 @@ def brute_force(graph, unary):
 @given(networks(max_nodes=5, p_forbidden=0.3))
 def test_enumeration_equals_brute_force(network):
     nodes, z_total = brute_force(*network)
-    found = enumerated(*network)
+    found = enumerate_all(*network)
     if found is None:
         assert z_total == 0
         return
@@ -378,5 +399,5 @@ def test_enumeration_equals_brute_force(network):
 
 
 def test_ties_between_assignments_go_to_the_lowest_labels():
-    infer = pairs(tied(2, [(0, 1)], HARD))
+    infer = pairs(make_graph(2, [(0, 1)], HARD))
     np.testing.assert_array_equal(infer.most_probable(np.zeros((2, 3))), [0, 1])

@@ -3,10 +3,10 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, hard_graph, planted
+from hard_graphs import breaks_no_edge, hard_graph, planted_colouring
 from hypothesis import example, given
 from hypothesis import strategies as st
-from small_networks import complete, enumerated, networks, tied, without_others
+from small_networks import complete, enumerate_all, make_graph, networks, without_others
 
 import cgmm.inference.feasible
 from cgmm.inference import colour_nodes, feasible_assignment
@@ -21,12 +21,12 @@ def test_an_assignment_is_found_exactly_when_there_is_one(network, with_lists):
     graph, unary = network
     allowed = np.isfinite(unary) if with_lists else np.ones(unary.shape, dtype=bool)
     lists = allowed if with_lists else None
-    if enumerated(graph, np.where(allowed, 0.0, -np.inf)) is None:
+    if enumerate_all(graph, np.where(allowed, 0.0, -np.inf)) is None:
         with pytest.raises(NetworkError, match="no assignment"):
             feasible_assignment(graph, unary.shape[1], allowed=lists)
         return
     z = feasible_assignment(graph, unary.shape[1], allowed=lists)
-    assert breaks_none(graph, z)
+    assert breaks_no_edge(graph, z)
     assert allowed[np.arange(graph.n_nodes), z].all()
 
 
@@ -37,18 +37,18 @@ def test_the_nodes_that_an_error_names_are_a_minimal_contradiction(seed):
     rng = np.random.default_rng(seed)
     graph = hard_graph(9, complete(9)[rng.random(36) < 0.55])
     try:
-        assert breaks_none(graph, feasible_assignment(graph, 3))
+        assert breaks_no_edge(graph, feasible_assignment(graph, 3))
     except NetworkError as error:
         blamed = error.nodes
-        assert enumerated(without_others(graph, blamed), np.zeros((9, 3))) is None
+        assert enumerate_all(without_others(graph, blamed), np.zeros((9, 3))) is None
         for j in blamed:
             fewer = without_others(graph, blamed[blamed != j])
-            assert enumerated(fewer, np.zeros((9, 3))) is not None
+            assert enumerate_all(fewer, np.zeros((9, 3))) is not None
 
 
 def test_the_data_hint_at_an_assignment():
     """Near the hardest density a search needs a proof or a long walk, but the clusters help."""
-    graph, hidden = planted(1000, 3, 5, 0)
+    graph, hidden = planted_colouring(1000, 3, 5, 0)
     wrong = hidden.copy()
     wrong[:50] = (wrong[:50] + 1) % 3
     with pytest.MonkeyPatch.context() as patch:
@@ -56,29 +56,29 @@ def test_the_data_hint_at_an_assignment():
         with pytest.raises(SearchBudgetError):
             feasible_assignment(graph, 3, max_search=5_000)
         z = feasible_assignment(graph, 3, max_search=5_000, hint=lambda: wrong)
-        assert breaks_none(graph, z)
+        assert breaks_no_edge(graph, z)
         X = 50 + np.eye(3)[hidden] + 0.2 * np.random.default_rng(0).normal(size=(1000, 3))
         model = COPKMeans(3, random_state=0, max_search=5_000).fit(X, cannot_link=graph.edges)
-    assert breaks_none(graph, model.labels_)
+    assert breaks_no_edge(graph, model.labels_)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
 def test_a_component_without_a_core_needs_no_search(seed):
     """Greedy colouring needs a fourth state, but all nodes can be removed and put back."""
-    graph, _ = planted(100, 3, 3, seed)
+    graph, _ = planted_colouring(100, 3, 3, seed)
     assert colour_nodes(graph).max() >= 3
-    assert breaks_none(graph, feasible_assignment(graph, 3, max_search=1))
+    assert breaks_no_edge(graph, feasible_assignment(graph, 3, max_search=1))
 
 
 @given(st.integers(0, 10**6))
 def test_a_walk_leaves_no_node_in_a_state_that_is_not_allowed(seed):
-    graph, hidden = planted(40, 4, 4, seed)
+    graph, hidden = planted_colouring(40, 4, 4, seed)
     rng = np.random.RandomState(seed)
     allowed = rng.uniform(size=(40, 4)) < 0.6
     allowed[np.arange(40), hidden] = True
     z, _ = tabu_walk(edge_matrix(graph), np.zeros(40, dtype=int), allowed, 3_000, rng)
     assert z is not None
-    assert breaks_none(graph, z)
+    assert breaks_no_edge(graph, z)
     assert allowed[np.arange(40), z].all()
 
 
@@ -90,9 +90,9 @@ def test_colourings_are_proper_and_use_few_colours(n_nodes, density, seed):
     rng = np.random.default_rng(seed)
     edges = complete(n_nodes)
     edges = edges[rng.random(len(edges)) < density]
-    graph = tied(n_nodes, edges, rng.normal(size=len(edges)))
+    graph = make_graph(n_nodes, edges, rng.normal(size=len(edges)))
     colours = colour_nodes(graph)
-    np.testing.assert_array_equal(colour_nodes(tied(n_nodes, edges, 0.0)), 0)
+    np.testing.assert_array_equal(colour_nodes(make_graph(n_nodes, edges, 0.0)), 0)
     assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
     assert colours.min() == 0
     net = nx.Graph(edges.tolist())

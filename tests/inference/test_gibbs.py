@@ -4,9 +4,9 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hard_graphs import planted
+from hard_graphs import planted_colouring
 from scipy import stats
-from small_networks import complete, tied
+from small_networks import complete, make_graph
 
 from cgmm.inference import enumerate_assignments, r_hat
 from cgmm.inference.feasible import SearchBudgetError
@@ -21,13 +21,13 @@ N_SEEDS = 24
 
 def graph_of(n_nodes, *edges):
     """Return the graph of edges (a, b, w)."""
-    return tied(n_nodes, [edge[:2] for edge in edges], [edge[2] for edge in edges])
+    return make_graph(n_nodes, [edge[:2] for edge in edges], [edge[2] for edge in edges])
 
 
 PROBLEMS = {
     "soft": (graph_of(4, (0, 1, 1.5), (1, 2, -1.0), (2, 3, 0.7), (0, 3, -2.0), (0, 2, 1.0)), 3),
     "hard path, two states": (graph_of(4, (0, 1, HARD), (1, 2, HARD), (2, 3, HARD)), 2),
-    "hard clique, four states": (tied(4, complete(4), HARD), 4),
+    "hard clique, four states": (make_graph(4, complete(4), HARD), 4),
     "hard and soft": (
         graph_of(6, (0, 1, HARD), (1, 2, 2.0), (2, 3, HARD), (3, 4, -1.0), (0, 4, 1.0), (4, 5, 1)),
         2,
@@ -40,7 +40,7 @@ PROBLEMS = {
 }
 
 
-def posed(problem):
+def problem_named(problem):
     """Return the graph and unaries of a problem."""
     graph, n_states = PROBLEMS[problem]
     unary = np.random.default_rng(7).normal(size=(graph.n_nodes, n_states))
@@ -61,7 +61,7 @@ def test_within_sampling_error_of_enumeration(problem, cluster_moves):
     Each of the at most 18 numbers is refused wrongly with probability 10^-8, so all tests of this
     module together fail by chance with less than 10^-5; a bias of a few per cent does not pass.
     """
-    graph, unary = posed(problem)
+    graph, unary = problem_named(problem)
     settings = {"n_sweeps": 10, "burn_in": 20, "n_chains": 400, "cluster_moves": cluster_moves}
     engines = [gibbs(graph, random_state=seed, **settings) for seed in range(N_SEEDS)]
     runs = np.array([engine(unary).nodes for engine in engines])
@@ -85,16 +85,16 @@ def test_every_chain_starts_where_nothing_is_broken_although_a_greedy_start_fail
 
 def test_a_failed_search_for_a_start_names_a_working_remedy(monkeypatch):
     monkeypatch.setattr(sweeps, "MAX_SEARCH", 3)
-    graph, _ = planted(150, 3, 5, 0)
+    graph, _ = planted_colouring(150, 3, 5, 0)
     with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack"):
         gibbs(graph)(np.zeros((150, 3)))
     # The result of a search does not depend on its budget.
     with pytest.raises(NetworkError, match=r"0, 1, 2, 3, 4, 5, 6, 7, \.\.\. \(9 in all\)"):
-        gibbs(tied(9, complete(9), HARD))(np.zeros((9, 8)))
+        gibbs(make_graph(9, complete(9), HARD))(np.zeros((9, 8)))
 
 
 def test_the_mean_of_the_chains_equals_the_marginals_of_the_engine():
-    graph, unary = posed("hard and soft, three states")
+    graph, unary = problem_named("hard and soft, three states")
     settings = {"n_sweeps": 50, "burn_in": 5, "n_chains": 3, "random_state": 2}
     infer, chains = gibbs(graph, **settings), gibbs_chains(graph, unary, **settings)
     np.testing.assert_array_equal(infer(unary).nodes, chains.nodes)
@@ -113,7 +113,7 @@ def test_the_mean_of_the_chains_equals_the_marginals_of_the_engine():
 
 def test_edges_that_are_weak_alone_are_strong_together():
     """Three nodes linked by 3 nats each hold each other for e^6 sweeps if each moves alone."""
-    graph, unary = tied(3, complete(3), 3.3), np.zeros((3, 2))
+    graph, unary = make_graph(3, complete(3), 3.3), np.zeros((3, 2))
     unary[0] = np.log([0.6, 0.4])
     settings = {"n_sweeps": 200, "n_chains": 200}
     alone = gibbs_chains(graph, unary, cluster_moves=False, **settings)
@@ -129,7 +129,7 @@ def test_edges_that_are_weak_alone_are_strong_together():
 
 
 def test_growth_multiplies_the_sweeps_from_call_to_call_up_to_a_limit():
-    graph, unary = posed("soft")
+    graph, unary = problem_named("soft")
     growing = gibbs(graph, n_sweeps=5, growth=2.0, max_sweeps=20)
     for n_sweeps in (5, 10, 20, 20):
         expected = gibbs(graph, n_sweeps=n_sweeps)(unary).nodes

@@ -8,7 +8,7 @@ import pyagrum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import assert_as_enumerated, chain, complete, grid, tied
+from small_networks import assert_as_enumerated, chain, complete, grid, make_graph
 
 from cgmm.inference import clique_tree, contraction
 from cgmm.inference.junction_tree import junction_tree
@@ -74,7 +74,7 @@ def test_underflowing_states_count_if_all_others_are_forbidden():
     edges = [(0, 2), (1, 2), (0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4)]
     unary = np.zeros((5, 3))
     unary[:3] = [[-900, 0, -900], [0, -900, -900], [0, 0, -760]]
-    assert is_possible_and_right(tied(5, edges, [-np.inf] * 2 + [0.1] * 6), unary)
+    assert is_possible_and_right(make_graph(5, edges, [-np.inf] * 2 + [0.1] * 6), unary)
 
 
 @pytest.mark.usefixtures("way")
@@ -101,7 +101,7 @@ def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
     """Every node but the first has one equal state and K - 1 others."""
     n, k = 30_000, 3
     edges = chain(n) * (1 if shape == "chain" else [0, 1])
-    nodes, log_z, *_ = junction_tree(tied(n, edges, weight))(np.full((n, k), -1.0))
+    nodes, log_z, *_ = junction_tree(make_graph(n, edges, weight))(np.full((n, k), -1.0))
     expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
     assert log_z == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(nodes, 1 / k, rtol=1e-9)
@@ -159,7 +159,9 @@ def test_contraction_leaves_the_marginals_unchanged(seed, n_nodes, n_extra):
 
 def test_tables_stay_within_max_bytes_and_what_is_wider_is_refused_before_they_are_made():
     rng = np.random.default_rng(0)
-    twelve, twenty = (tied(n * n, grid(n, n), rng.normal(size=2 * n * (n - 1))) for n in (12, 20))
+    twelve, twenty = (
+        make_graph(n * n, grid(n, n), rng.normal(size=2 * n * (n - 1))) for n in (12, 20)
+    )
     tracemalloc.start()
     with pytest.raises(TooCostlyError, match=r"400 in all.*width of at least 19.*K = 5.*'auto'"):
         junction_tree(twenty)(np.zeros((400, 5)))
@@ -173,7 +175,7 @@ def test_tables_stay_within_max_bytes_and_what_is_wider_is_refused_before_they_a
 
 
 def test_one_state_needs_no_table_and_no_node_no_state():
-    graph = tied(200, complete(200), 1e-3)
+    graph = make_graph(200, complete(200), 1e-3)
     assert junction_tree(graph)(np.ones((200, 1))).log_z == pytest.approx(200 + 19.9)
     nodes, log_z, *_ = junction_tree(edgeless(0))(np.empty((0, 2)))
     assert nodes.shape == (0, 2)

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from answers import truthful
-from hard_graphs import planted
+from answers import true_relations
+from hard_graphs import planted_colouring
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, complete, enumerated, grid, networks, tied
+from small_networks import chain, complete, enumerate_all, grid, make_graph, networks
 
 from cgmm import primer
 from cgmm.inference.belief_propagation import (
@@ -50,7 +50,7 @@ def clumps(hidden, separation, seed):
 @given(networks(p_forbidden=0.3))
 def test_on_forests_messages_end_at_the_exact_answer(engine, network):
     graph, unary = spanning_forest(network[0]), network[1]
-    exact = enumerated(graph, unary)
+    exact = enumerate_all(graph, unary)
     if exact is None:
         return
     # Without damping, messages stop after as many sweeps as the longest path has edges.
@@ -74,7 +74,10 @@ def test_evidence_travels_along_a_long_chain(engine):
 @BOTH
 @pytest.mark.parametrize("weights", [[-np.inf] * 5 + [1.0], [2.0, -1.0, 0.5, 1.5, -3.0, -np.inf]])
 def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
-    graph, unary = tied(5, TWO_CYCLES, weights), np.random.default_rng(3).normal(size=(5, 3))
+    graph, unary = (
+        make_graph(5, TWO_CYCLES, weights),
+        np.random.default_rng(3).normal(size=(5, 3)),
+    )
     infer = engine(graph, tol=1e-14, damping=0.3, max_sweeps=2000)
     expected = primer.derivative(lambda unary: infer(unary).log_z, unary)
     np.testing.assert_allclose(infer(unary).nodes, expected, atol=1e-7)
@@ -85,7 +88,7 @@ def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
 
 def test_a_single_remaining_colouring_is_found():
     """Cannot-links leave probabilities far below 1e-308 to everything else."""
-    graph, hidden = planted(150, 3, 20, 0)
+    graph, hidden = planted_colouring(150, 3, 20, 0)
     unary = clumps(hidden, 1.0, 0)
     found = belief_propagation(graph)(unary)
     assert found.residual <= 1e-7
@@ -103,7 +106,7 @@ def test_inexact_results_come_with_a_warning(damping, strength):
     for seed in range(3):
         # Preferences of both signs between weak unaries cannot all be satisfied.
         rng, edges = np.random.default_rng(seed), grid(6, 6)
-        graph = tied(36, edges, strength * rng.choice([-1.0, 1.0], size=len(edges)))
+        graph = make_graph(36, edges, strength * rng.choice([-1.0, 1.0], size=len(edges)))
         unary = 0.1 * rng.normal(size=(36, 2))
         with warnings.catch_warnings(record=True, action="always") as caught:
             found = belief_propagation(graph, damping=damping, max_sweeps=300)(unary)
@@ -118,7 +121,7 @@ def test_inexact_results_come_with_a_warning(damping, strength):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_damping_rises_where_the_first_is_too_little(seed):
-    graph, hidden = planted(100, 5, 9, seed)
+    graph, hidden = planted_colouring(100, 5, 9, seed)
     unary = clumps(hidden, 0.5, seed)
     fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
     assert fixed.residual > 0.1
@@ -127,7 +130,7 @@ def test_damping_rises_where_the_first_is_too_little(seed):
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
-    graph, hidden = planted(30, 3, 4, 0)
+    graph, hidden = planted_colouring(30, 3, 4, 0)
     edges, unary = both_directions(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
     before, after = (
         iterate_messages(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5)
@@ -161,14 +164,14 @@ def test_weights_of_a_thousand_million_are_as_good_as_hard(network, weight, scal
 
 
 def ring(n):
-    return tied(n, [*chain(n), (0, n - 1)], -np.inf)
+    return make_graph(n, [*chain(n), (0, n - 1)], -np.inf)
 
 
 def test_evidence_travels_through_cycles():
     """A label fixes a neighbour's state, which fixes that of the next node."""
     unary = np.zeros((5, 3))
     unary[0, 1:] = unary[1, 2] = unary[2, 0] = -np.inf
-    found, exact = belief_propagation(ring(5))(unary), enumerated(ring(5), unary)
+    found, exact = belief_propagation(ring(5))(unary), enumerate_all(ring(5), unary)
     np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-6)
     assert found.log_z == pytest.approx(exact.log_z, abs=1e-6)
     with pytest.raises(NetworkError, match="leaves node 0 only the state 0, so node 1"):
@@ -183,7 +186,7 @@ def test_evidence_travels_through_cycles():
 @given(networks(max_states=4, p_forbidden=0.2), st.sampled_from([1, 2, 500]))
 def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps):
     graph, unary = network
-    exact = enumerated(graph, unary)
+    exact = enumerate_all(graph, unary)
     try:
         bound = tree_reweighted(graph, max_sweeps=max_sweeps)(unary).log_z
     except NetworkError:
@@ -197,7 +200,7 @@ def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps
 def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(seed, n, k):
     """Convex duality: Σ_T log Z(θ_T) / M meets Σ_j log Z_j - Σ_e ρ_e log Z_e."""
     rng = np.random.default_rng(seed)
-    graph = tied(n, complete(n), rng.normal(size=n * (n - 1) // 2))
+    graph = make_graph(n, complete(n), rng.normal(size=n * (n - 1) // 2))
     unary = rng.normal(size=(n, k))
     found = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
     assert found.residual < 1e-9
@@ -214,7 +217,7 @@ def test_many_hard_relations_do_not_make_messages_diverge(seed):
     # True answers about random pairs, two or more per point, of three overlapping clumps.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
-    side = SideInformation.build(600, **truthful(rng, z, 1350))
+    side = SideInformation.build(600, **true_relations(rng, z, 1350))
     X = means[z] + rng.normal(size=(600, 3))
     unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
     y, engines = z[side.first_points], (tree_reweighted, belief_propagation)
@@ -229,7 +232,7 @@ def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps
     """Unaries of fifty nats outweigh a stand-in of ten, but hard messages give a lower bound."""
     unary = np.zeros((4, 3))
     unary[:, 0] = [50.0, 60.0, 0.0, 1.0]
-    exact = enumerated(ring(4), unary)
+    exact = enumerate_all(ring(4), unary)
     found = tree_reweighted(ring(4), max_sweeps=max_sweeps)(unary)
     np.testing.assert_allclose(found.nodes[:2], exact.nodes[:2], atol=1e-3)
     assert found.log_z >= exact.log_z

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, enumerated, grid, networks, tied, without_others
+from small_networks import chain, enumerate_all, grid, make_graph, networks, without_others
 
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.reduction import contract_mirrored, propagate_evidence, reducer
@@ -36,7 +36,7 @@ def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
     masked = rng.random(unary.shape) < more
     masked[np.arange(len(unary)), unary.argmax(axis=1)] = False
     unary = np.where(masked, -np.inf, unary)
-    expected, before = enumerated(graph, unary), unary.copy()
+    expected, before = enumerate_all(graph, unary), unary.copy()
     try:
         found = list(steps(graph, unary))
     except NetworkError as error:
@@ -44,7 +44,7 @@ def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
             raise AssertionError("a contradiction where there is none") from error
         return
     for h, smaller, constant, trace_back, leave in found:
-        smaller_result = enumerated(smaller, h)
+        smaller_result = enumerate_all(smaller, h)
         if expected is None:
             assert smaller_result is None
             continue
@@ -75,13 +75,13 @@ def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
         assert len(set(cycle)) == len(cycle)
         around = zip(cycle, [*cycle[1:], cycle[0]], strict=True)
         assert all(frozenset(edge) in hard for edge in around)
-        assert enumerated(graph, np.zeros((graph.n_nodes, 2))) is None
+        assert enumerate_all(graph, np.zeros((graph.n_nodes, 2))) is None
         return
     assert np.isfinite(mirror.graph.weights).all() if hard else mirror is None
 
 
 def test_evidence_that_a_chain_of_two_states_contradicts_is_shown_with_the_chain():
-    path = tied(6, chain(6), -np.inf)
+    path = make_graph(6, chain(6), -np.inf)
     unary = np.zeros((6, 2))
     unary[1], unary[4] = [0, -np.inf], [0, -np.inf]
     with pytest.raises(NetworkError, match="leaves node 1 only the state 0") as caught:
@@ -92,7 +92,7 @@ def test_evidence_that_a_chain_of_two_states_contradicts_is_shown_with_the_chain
 
 
 def test_half_a_million_cannot_links_of_two_states_are_one_node():
-    mirror = contract_mirrored(simplify(tied(250_000, grid(500, 500), -np.inf)))
+    mirror = contract_mirrored(simplify(make_graph(250_000, grid(500, 500), -np.inf)))
     assert mirror.graph.n_nodes == 1
     row, column = np.divmod(np.arange(250_000), 500)
     np.testing.assert_array_equal(mirror.parity ^ mirror.parity[0], (row + column) % 2 == 1)
@@ -103,7 +103,7 @@ def test_half_a_million_cannot_links_of_two_states_are_one_node():
 
 def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
     """Nodes 0 and 1 leave node 2 only state 2, nodes 3 and 4 leave it to 5, and 2 - 5 clash."""
-    graph = tied(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)
+    graph = make_graph(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)
     possible = np.ones((6, 3), dtype=bool)
     possible[[0, 3]], possible[[1, 4]] = [True, False, False], [False, True, False]
     with pytest.raises(NetworkError) as caught:
@@ -132,7 +132,7 @@ def test_the_relations_that_an_error_names_contradict_each_other_alone(problem, 
         propagate_evidence(simplify(graph), possible)
     except NetworkError as error:
         blamed = without_others(graph, error.nodes)
-        assert enumerated(blamed, np.where(possible, 0.0, -np.inf)) is None
+        assert enumerate_all(blamed, np.where(possible, 0.0, -np.inf)) is None
 
 
 def test_a_long_chain_of_steps_is_shown_by_its_ends():
@@ -143,5 +143,5 @@ def test_a_long_chain_of_steps_is_shown_by_its_ends():
     possible[0] = [True, False, False]
     possible[-1] = np.arange(3) == (n - 2) % 3
     with pytest.raises(NetworkError, match=r"steps more\), .*has no state") as caught:
-        propagate_evidence(tied(n, chain(n), -np.inf), possible)
+        propagate_evidence(make_graph(n, chain(n), -np.inf), possible)
     assert len(str(caught.value)) < 1500

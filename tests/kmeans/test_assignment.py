@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hard_graphs import breaks_none, hard_graph, objective
+from hard_graphs import breaks_no_edge, hard_graph, objective
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kmeans_problems import all_assignments, problems
@@ -28,7 +28,7 @@ LEFT_BEHIND = (
 TRIANGLE = np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])
 
 
-def beginnings(costs, graph, seed):
+def first_assignments(costs, graph, seed):
     """Return the least J, and starts: none, and an assignment that satisfies all cannot-links."""
     z = all_assignments(*costs.shape)
     values = np.array([objective(costs, graph, a) for a in z])
@@ -43,7 +43,7 @@ def beginnings(costs, graph, seed):
 @example(problem=TRIANGLE, seed=0)
 def test_the_assignment_is_the_best_or_there_is_none(problem, seed):
     costs, graph = problem
-    least, starts = beginnings(costs, graph, seed)
+    least, starts = first_assignments(costs, graph, seed)
     make = cop_rule if np.isneginf(graph.weights).all() else pck_rule
     if not starts:
         with pytest.raises(NetworkError, match="no assignment"):
@@ -52,7 +52,7 @@ def test_the_assignment_is_the_best_or_there_is_none(problem, seed):
     for rule in (make(graph, costs.shape[1]), engine_rule(graph, ENGINES["enumerate"])):
         for before in starts:
             z, optimal = rule(costs, before)
-            assert breaks_none(graph, z)
+            assert breaks_no_edge(graph, z)
             assert optimal
             assert objective(costs, graph, z) == pytest.approx(least, rel=1e-12)
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from answers import truthful
+from answers import true_relations
 from hypothesis import given
 from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN
@@ -29,7 +29,7 @@ def test_feasible_problems_never_fail(seed, n_clusters, n_pairs, init, w):
     rng = np.random.default_rng(seed)
     y = rng.integers(n_clusters, size=50)
     X = rng.normal(size=(50, 2)) + 2 * rng.normal(size=(n_clusters, 2))[y]
-    known = truthful(rng, y, n_pairs)
+    known = true_relations(rng, y, n_pairs)
     params = {"init": init, "random_state": seed}
     model = COPKMeans(n_clusters, **params) if w is None else PCKMeans(n_clusters, w=w, **params)
     # Fifty points may be contracted into fewer groups than there are clusters.
@@ -46,7 +46,7 @@ def test_feasible_problems_never_fail(seed, n_clusters, n_pairs, init, w):
 
 def relations_on_wine():
     X, y = load_wine(return_X_y=True)
-    return X, truthful(np.random.default_rng(0), y, 150)
+    return X, true_relations(np.random.default_rng(0), y, 150)
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])

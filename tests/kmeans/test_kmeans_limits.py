@@ -28,7 +28,7 @@ def posterior(X, means, weights, rows, variance):
     return e_step(X, theta, side, ENGINES["enumerate"](side.graph)).responsibilities
 
 
-def scaled(rows, factor):
+def scale_problem(rows, factor):
     return np.array(rows) * [1, 1, factor]
 
 
@@ -48,7 +48,7 @@ def test_the_whole_run_of_ppc_becomes_that_of_pck_means(seed):
     """
     alpha, side = 1e-3, SideInformation.build(5, preferences=SIGNED)
     rule = engine_rule(side.graph, ENGINES["enumerate"])
-    assert_same_run(seed, side, rule, scaled(SIGNED, alpha**-2), alpha**2)
+    assert_same_run(seed, side, rule, scale_problem(SIGNED, alpha**-2), alpha**2)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -57,7 +57,7 @@ def test_the_whole_run_of_ppc_becomes_that_of_cop_k_means(seed):
     must, cannot, beta = [[0, 1]], [[1, 2], [2, 3], [0, 4]], 1e-3
     rows = [[i, j, 1.0] for i, j in must] + [[i, j, -1.0] for i, j in cannot]
     side = SideInformation.build(5, must_link=must, cannot_link=cannot)
-    assert_same_run(seed, side, cop_rule(side.graph, 3), scaled(rows, beta**-3), beta**2)
+    assert_same_run(seed, side, cop_rule(side.graph, 3), scale_problem(rows, beta**-3), beta**2)
 
 
 def assert_same_run(seed, side, rule, rows, variance):
@@ -79,7 +79,7 @@ def test_the_limit_needs_a_single_best_assignment():
     """
     X, means = np.array([[0.0, 0.0], [0.0, 0.0]]), np.array([[-1.0, 0.0], [1.0, 0.0]])
     for beta in (1.0, 1e-1, 1e-3):
-        rows = scaled([[0, 1, -1.0]], beta**-3)
+        rows = scale_problem([[0, 1, -1.0]], beta**-3)
         r = posterior(X, means, np.array([0.5, 0.5]), rows, beta**2)
         np.testing.assert_allclose(r, 0.5, atol=1e-12)
 
@@ -88,7 +88,7 @@ def test_the_normaliser_is_no_constant_but_may_be_left_out():
     """[lu2007, eqs. C.15, C.23] call log Ω constant; it depends on π, but stays bounded in that."""
     differences = []
     for alpha in (1.0, 0.1, 0.01):
-        graph = SideInformation.build(5, preferences=scaled(SIGNED, alpha**-2)).graph
+        graph = SideInformation.build(5, preferences=scale_problem(SIGNED, alpha**-2)).graph
         infer = ENGINES["enumerate"](graph)
         log_z = [infer(np.tile(np.log(w), (5, 1))).log_z for w in ([0.5, 0.5], [0.9, 0.1])]
         differences.append(abs(log_z[0] - log_z[1]))
@@ -103,12 +103,12 @@ def test_the_variance_scales_the_penalties():
     weights, alpha, sigma2 = np.array([0.4, 0.6]), 0.05, 4.0
     # Together costs 4.5, apart w or σ² w = 8.
     rows = [[0, 1, 2.0]]
-    r = posterior(X, means, weights, scaled(rows, alpha**-2), alpha**2 * sigma2)
+    r = posterior(X, means, weights, scale_problem(rows, alpha**-2), alpha**2 * sigma2)
     z, cost = every_cost(X, means, rows)
     np.testing.assert_array_equal(z[cost.argmin()], [0, 1])
     together = r.argmax(axis=1)
     assert together[0] == together[1]
-    least, next_one, *_ = np.sort(every_cost(X, means, scaled(rows, sigma2))[1])
+    least, next_one, *_ = np.sort(every_cost(X, means, scale_problem(rows, sigma2))[1])
     assert next_one == pytest.approx(least, abs=1e-12)  # 0 0 or 1 1
 
 
@@ -116,7 +116,7 @@ def test_the_variance_scales_the_penalties():
 
 
 @pytest.fixture
-def printed():
+def printed_formula():
     X, means, weights = small_problem(1)
     half = 0.5 * np.square(X[:, None] - means).sum(axis=2)
     W = np.zeros((5, 5))
@@ -128,8 +128,8 @@ def printed():
     return X, means, weights, W, z, same, distances, cost
 
 
-def test_the_sum_of_eq_c2_runs_over_unordered_pairs_and_its_constant_is_positive(printed):
-    *_, W, _, same, distances, cost = printed
+def test_the_sum_of_eq_c2_runs_over_unordered_pairs_and_its_constant_is_positive(printed_formula):
+    *_, W, _, same, distances, cost = printed_formula
     ordered = np.einsum("zij,ij->z", same, W)
     links = W[W > 0].sum() / 2
     np.testing.assert_allclose(distances - ordered / 2 + links, cost, rtol=1e-12)
@@ -138,8 +138,8 @@ def test_the_sum_of_eq_c2_runs_over_unordered_pairs_and_its_constant_is_positive
     assert abs(distances - ordered / 2 - links - cost).min() > 1
 
 
-def test_eqs_c4_c6_c20_c22_print_a_sum_inside_the_product(printed):
-    X, means, weights, W, z, same, distances, _ = printed
+def test_eqs_c4_c6_c20_c22_print_a_sum_inside_the_product(printed_formula):
+    X, means, weights, W, z, same, distances, _ = printed_formula
     ties = np.einsum("zij,ij->z", same, W) / 2
     log_pi = np.log(weights)[z].sum(axis=1)
     side = SideInformation.build(5, preferences=SIGNED)
@@ -153,8 +153,8 @@ def test_eqs_c4_c6_c20_c22_print_a_sum_inside_the_product(printed):
     assert abs(nested - evidence) > 1
 
 
-def test_eqs_c10_and_c11_print_one_term_twice(printed):
-    _, _, weights, W, z, same, distances, cost = printed
+def test_eqs_c10_and_c11_print_one_term_twice(printed_formula):
+    _, _, weights, W, z, same, distances, cost = printed_formula
     ties = np.einsum("zij,ij->z", same, W) / 2
     best, log_pi = cost.argmin(), np.log(weights)[z].sum(axis=1)
     log_p = log_pi - distances + ties

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from answers import repeated
+from answers import repeat_answers
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
@@ -32,7 +32,7 @@ def test_a_weight_is_a_number_of_points(kinds, seed):
     known = {kind: both[kind] for kind in kinds}
     one, other = (COPKMeans(K, init=init) for _ in range(2))
     one.fit(X, **known, sample_weight=times)
-    other.fit(np.repeat(X, times, axis=0), **repeated(known, times))
+    other.fit(np.repeat(X, times, axis=0), **repeat_answers(known, times))
     np.testing.assert_array_equal(np.repeat(one.labels_, times), other.labels_)
     np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-10)
     np.testing.assert_allclose(one.history_, other.history_, rtol=1e-10)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from answers import truthful
+from answers import true_relations
 from hypothesis import given
 from hypothesis import strategies as st
 from kmeans_problems import NONE_BROKEN
@@ -64,7 +64,7 @@ def test_empty_clusters_are_filled_without_loss(seed, make):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=30)
     X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[y][:, :2]
-    known = truthful(rng, y, 12)
+    known = true_relations(rng, y, 12)
     start = np.concatenate([X[:2], X[:3] + 500])
     model = make(5, init=start).fit(X, **known)
     assert len(set(model.labels_)) == 5

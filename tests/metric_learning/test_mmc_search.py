@@ -110,7 +110,7 @@ def test_certificate_holds_at_every_stage_and_the_objective_never_falls(diagonal
 
 @BOTH
 def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
-    def ascended(V, pairs, start):
+    def ascend(V, pairs, start):
         ascent = Ascent(Distances(V, pairs_between(pairs), identity_of=V), 500, 1e-7, verbose=0)
         ascent.run(np.array(start) if diagonal else np.diag(start))
         assert ascent.certain
@@ -118,11 +118,11 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
 
     # This is a critical point for the factor: the gradient vanishes outside its own range.
     V, pairs = np.random.default_rng(0).normal(size=(12, 3)), list(combinations(range(12), 2))
-    whole = ascended(V, pairs, [1.0, 1, 1])
-    assert ascended(V, pairs, [1.0, 0, 0]) == pytest.approx(whole, rel=1e-7)
+    whole = ascend(V, pairs, [1.0, 1, 1])
+    assert ascend(V, pairs, [1.0, 0, 0]) == pytest.approx(whole, rel=1e-7)
     # Lengths 1 and 5, at right angles: the best shares are 1/26 and 25/26, and half is too much.
     V = np.array([[0.0, 0], [1, 0], [0, 5]])
-    assert ascended(V, [[0, 1], [0, 2]], [0.0, 1]) == pytest.approx(np.sqrt(26), rel=1e-7)
+    assert ascend(V, [[0, 1], [0, 2]], [0.0, 1]) == pytest.approx(np.sqrt(26), rel=1e-7)
 
 
 # ------------------------------------------------------------------ the end

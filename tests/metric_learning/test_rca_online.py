@@ -95,16 +95,16 @@ def test_a_failed_first_call_leaves_nothing_behind():
 def test_chunklets_are_taken_in_the_order_of_their_first_points():
     X, y = stream(C2, 30, 2)
 
-    def learnt(X, y=None, **known):
+    def learn_metric(X, y=None, **known):
         return OnlineRCA(random_state=0).partial_fit(X, y, **known).components_
 
-    first = learnt(X, y)
-    np.testing.assert_allclose(learnt(X, np.random.default_rng(0).permutation(30)[y]), first)
-    np.testing.assert_allclose(learnt(X, must_link=np.arange(60).reshape(30, 2)), first)
+    first = learn_metric(X, y)
+    np.testing.assert_allclose(learn_metric(X, np.random.default_rng(0).permutation(30)[y]), first)
+    np.testing.assert_allclose(learn_metric(X, must_link=np.arange(60).reshape(30, 2)), first)
     # Chunklets of one point change nothing.
     singletons = np.concatenate([y, 100 + np.arange(5)])
-    np.testing.assert_array_equal(learnt(np.concatenate([X, X[:5] + 1]), singletons), first)
-    assert abs(learnt(X[::-1], y[::-1]) - first).max() > 1e-6
+    np.testing.assert_array_equal(learn_metric(np.concatenate([X, X[:5] + 1]), singletons), first)
+    assert abs(learn_metric(X[::-1], y[::-1]) - first).max() > 1e-6
 
 
 def test_a_step_beyond_all_numbers_is_refused():

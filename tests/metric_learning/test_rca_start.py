@@ -34,12 +34,12 @@ def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
     groups = side.sum_over_nodes(r) > 0
     big = np.flatnonzero(np.bincount(side.node_of) > 1)
 
-    def explained(seeds):
+    def warning_texts(seeds):
         apart = np.linalg.norm(centroids[:, None] - centroids[seeds][None], axis=2)
         return np.array_equal(apart.argmin(axis=1), groups.argmax(axis=1))
 
     members = [big[groups[big, k]] for k in range(3)]
-    assert any(explained([a, b, c]) for a in members[0] for b in members[1] for c in members[2])
+    assert any(warning_texts([a, b, c]) for a in members[0] for b in members[1] for c in members[2])
 
 
 def test_the_start_is_hard_and_keeps_chunklets_whole_where_their_points_lie_apart():

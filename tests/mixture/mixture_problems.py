@@ -65,12 +65,12 @@ def what_is_known(rng, z, kind):
     }[kind]
 
 
-def regularised(family, reg_covar):
+def regularise(family, reg_covar):
     """Return the family with this reg_covar, or unchanged if it has no covariances."""
     if isinstance(family, ClassPooling):
-        return family._replace(pool=regularised(family.pool, reg_covar))
+        return family._replace(pool=regularise(family.pool, reg_covar))
     if isinstance(family, MixedFamily):
-        return MixedFamily(tuple(regularised(part, reg_covar) for part in family.families))
+        return MixedFamily(tuple(regularise(part, reg_covar) for part in family.families))
     return family if isinstance(family, Categories) else family._replace(reg_covar=reg_covar)
 
 

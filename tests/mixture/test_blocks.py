@@ -16,7 +16,7 @@ from mixture_problems import (
     assert_same_theta,
     groups,
     points_and_start,
-    regularised,
+    regularise,
     what_is_known,
 )
 
@@ -40,7 +40,7 @@ AUTO = ENGINES["auto"]
 
 def steps_of(data, theta, side, pool, infer=None):
     """Return steps of EM without log Z_prior, which belongs to the whole network."""
-    pool = regularised(pool, 1e-9)
+    pool = regularise(pool, 1e-9)
     return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior)
 
 
@@ -94,7 +94,7 @@ def test_precision_lost_by_a_distant_start_returns():
 # ------------------------------------------------------------------ who works, and what is kept
 
 
-def left(model):
+def remaining_threads(model):
     """Return every fitted number as bytes."""
     arrays = [*model.parameters_, model.responsibilities_, model.labels_, model.history_]
     return [np.asarray(array).tobytes() for array in arrays]
@@ -112,7 +112,7 @@ def test_the_number_of_threads_changes_no_bit(kind, covariance_type):
         ).fit(X, **known)
         for n_jobs in (None, 2, 3)
     ]
-    assert left(fits[0]) == left(fits[1]) == left(fits[2])
+    assert remaining_threads(fits[0]) == remaining_threads(fits[1]) == remaining_threads(fits[2])
 
 
 def peak_of(fit, *args, **known):

@@ -47,7 +47,7 @@ def problem(kind, seed=0, n_points=N):
     return rng, X, what_is_known(rng, z, kind)
 
 
-def fitted(X, known, **options):
+def fit_model(X, known, **options):
     options = {"random_state": 0, "max_iter": 15} | options
     return ConstrainedGaussianMixture(K, **options).fit(X, **known)
 
@@ -58,8 +58,8 @@ def fitted(X, known, **options):
 @pytest.mark.parametrize("kind", ["nothing", "all"])
 def test_a_cluster_of_two_processes_fits_as_one_machine(cluster, kind):
     _, X, known = problem(kind)
-    there = fitted(da.from_array(X, chunks=(130, 1)), known)
-    assert_same(there, fitted(X, known))
+    there = fit_model(da.from_array(X, chunks=(130, 1)), known)
+    assert_same(there, fit_model(X, known))
 
 
 @settings(max_examples=16)
@@ -80,8 +80,8 @@ def test_the_fit_does_not_depend_on_the_chunks(
         known["sample_weight"] = rng.integers(0, 3, size=N)
     options = {"covariance_type": covariance_type, "sampling": sampling, "max_iter": 6}
     with dask.config.set(scheduler="synchronous"):
-        there = fitted(da.from_array(X, chunks=(height, -1)), known, **options)
-    assert_same(there, fitted(X, known, **options))
+        there = fit_model(da.from_array(X, chunks=(height, -1)), known, **options)
+    assert_same(there, fit_model(X, known, **options))
 
 
 @pytest.mark.parametrize("inference", ["exact", "spanning_tree"])
@@ -91,17 +91,17 @@ def test_a_distributed_fit_uses_the_chosen_engine(inference):
     pairs = np.column_stack([np.arange(0, 400, 4), np.arange(0, 400, 4) + 3])
     known = {"preferences": np.column_stack([pairs, rng.normal(size=100)])}
     options = {"inference": inference, "max_iter": 5}
-    there = fitted(da.from_array(X, chunks=(97, -1)), known, **options)
-    assert_same(there, fitted(X, known, **options))
+    there = fit_model(da.from_array(X, chunks=(97, -1)), known, **options)
+    assert_same(there, fit_model(X, known, **options))
     with pytest.raises(ValueError, match=r"'gibbs' .* set_params\(inference='auto'\)"):
-        fitted(da.from_array(X, chunks=(97, -1)), known, inference="gibbs")
+        fit_model(da.from_array(X, chunks=(97, -1)), known, inference="gibbs")
 
 
 def test_a_start_of_responsibilities_and_one_that_goes_on():
     rng, X, _ = problem("nothing")
     r, far = rng.dirichlet(np.ones(K), N), da.from_array(X, chunks=(250, -1))
     options = {"init_params": r, "max_iter": 3, "tol": 0, "warm_start": True}
-    there, here = fitted(far, {}, **options), fitted(X, {}, **options)
+    there, here = fit_model(far, {}, **options), fit_model(X, {}, **options)
     assert_same(there, here)
     assert_same(there.fit(far), here.fit(X))
 
@@ -120,7 +120,7 @@ def test_a_distributed_start_uses_a_sample(kind, where, tmp_path, monkeypatch):
     if where == "disk":
         far = np.memmap(tmp_path / "points", dtype=float, mode="w+", shape=X.shape)
         far[:] = X
-    there, here = (fitted(points, known, tol=1e-7, max_iter=200) for points in (far, X))
+    there, here = (fit_model(points, known, tol=1e-7, max_iter=200) for points in (far, X))
     order = [np.argsort(model.means_[:, 0]) for model in (there, here)]
     np.testing.assert_allclose(there.means_[order[0]], here.means_[order[1]], atol=1e-3)
 
@@ -153,9 +153,9 @@ def test_a_worker_that_dies_is_replaced_and_the_fit_is_the_same(cluster, monkeyp
 
     monkeypatch.setattr(Cluster, "each", one_dies)
     options = {"tol": 0, "max_iter": 5, "init_params": "kmeans"}
-    there = fitted(da.from_array(X, chunks=(100, -1)), {"must_link": [[0, 599]]}, **options)
+    there = fit_model(da.from_array(X, chunks=(100, -1)), {"must_link": [[0, 599]]}, **options)
     assert len(calls) == 6
-    assert_same(there, fitted(X, {"must_link": [[0, 599]]}, **options))
+    assert_same(there, fit_model(X, {"must_link": [[0, 599]]}, **options))
 
 
 def with_chunk(other):
@@ -167,7 +167,7 @@ def with_chunk(other):
     return da.concatenate(chunks)
 
 
-def holed(chunk, value):
+def with_gaps(chunk, value):
     chunk = chunk.copy()
     chunk[[40, 70], 1] = value
     return chunk
@@ -177,7 +177,7 @@ WHOLE = da.from_array(groups(0, N)[0], chunks=(200, -1))
 
 
 test_what_is_no_table_of_points_is_refused = refused(
-    partial(fitted, known={}),
+    partial(fit_model, known={}),
     (WHOLE[:, 0], r"reshape\(-1, 1\)"),
     (WHOLE.astype(complex), "complex128"),
     (WHOLE[:, :0], r"\(600, 0\)"),
@@ -190,18 +190,18 @@ test_what_is_no_table_of_points_is_refused = refused(
     (with_chunk(lambda c: c[:90]), r"chunk 3 of X .* has shape \(90, 2\)"),
     (with_chunk(lambda c: c.tolist()), r"chunk 3 of X .* has shape \(\)"),
     (
-        with_chunk(lambda c: holed(c, np.nan)),
+        with_chunk(lambda c: with_gaps(c, np.nan)),
         r"NaN: first in row 340, .* in 2 of 600",
     ),
-    (with_chunk(lambda c: holed(c, np.inf)), r"infinity: first in row 340, column 1"),
+    (with_chunk(lambda c: with_gaps(c, np.inf)), r"infinity: first in row 340, column 1"),
 )
 
 
 def test_remedies_named_for_chunked_tables_work():
-    fit = partial(fitted, known={}, max_iter=2)
+    fit = partial(fit_model, known={}, max_iter=2)
     X = with_chunk(lambda c: c.astype(np.float32))
     fit(X.map_blocks(lambda chunk: chunk.astype("float64"), dtype="float64"))
-    X = with_chunk(lambda c: holed(c, np.nan))
+    X = with_chunk(lambda c: with_gaps(c, np.nan))
     keep = ~np.isnan(X).any(axis=1).compute()
     assert len(fit(X[keep]).labels_) == N - 2
     fit(with_chunk(lambda c: c[:90]).compute_chunk_sizes())
@@ -220,7 +220,7 @@ def test_errors_from_workers_name_points_as_they_were_given():
     }  # fmt: skip
     for known in ({}, {"must_link": [[3, 451]]}):
         with pytest.raises(ValueError, match="row 437 has no possible value"):
-            fitted(da.from_array(X, chunks=(100, -1)), known, **inits)
+            fit_model(da.from_array(X, chunks=(100, -1)), known, **inits)
 
 
 def test_chunks_are_read_once(tmp_path):
@@ -235,6 +235,6 @@ def test_chunks_are_read_once(tmp_path):
 
     X = da.from_array(groups(0, N)[0], chunks=(200, -1))
     read = X.map_blocks(mark_read, dtype=float, meta=np.empty((0, 0)))
-    fitted(read, {"must_link": [[0, 599]]})
+    fit_model(read, {"must_link": [[0, 599]]})
     assert len(list(markers.iterdir())) == 3
     assert read_chunks(X.astype(np.float32))[0].shape == (N, D)

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from answers import truthful
+from answers import true_relations
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
@@ -22,18 +22,18 @@ MOST_FILES_OF_X, MOST_RETURNS = 10, 2
 
 
 @pytest.fixture
-def visited(monkeypatch):
+def count_visits(monkeypatch):
     """Record the table entries of every exact part that "auto" computes."""
     counts = []
 
     def counting(graph, **settings):
         infer = auto(graph, **settings)
 
-        def counted(unary):
+        def count_calls(unary):
             counts.append(sum(a.n_operations for a in infer.results(unary) if a.exact))
             return infer(unary)
 
-        return replace(infer, marginals=counted)
+        return replace(infer, marginals=count_calls)
 
     monkeypatch.setitem(ENGINES, "auto", counting)
     return counts
@@ -41,30 +41,30 @@ def visited(monkeypatch):
 
 # Exact at 2e8 to 4e5 entries a call, with an induced width of 16 or more.
 @pytest.mark.parametrize(("seed", "n_pairs"), [(0, 1000), (1, 2000)])
-def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, visited):
+def test_random_pairs_in_any_number_cost_a_few_seconds_at_most(seed, n_pairs, count_visits):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=900)
-    known = truthful(rng, y, n_pairs)
+    known = true_relations(rng, y, n_pairs)
     X = 2.0 * np.eye(3)[y] + rng.normal(size=(900, 3))
     with warnings.catch_warnings(action="ignore", category=ApproximationWarning):
         model = ConstrainedGaussianMixture(3, random_state=seed).fit(X, **known)
-    assert sum(visited) <= 3 * OPERATIONS_OF_A_FIT
+    assert sum(count_visits) <= 3 * OPERATIONS_OF_A_FIT
     assert model.weights_update_ in ("exact", "cautious")
 
 
-def test_expensive_prior_counts_alone_are_avoided(visited):
+def test_expensive_prior_counts_alone_are_avoided(count_visits):
     """A clique of ten preferences with K = 3 takes 3^10 entries a call, the prior twice that."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 4])
     pairs = [[i, j, 0.1] for i in range(13) for j in range(i)]
     model = ConstrainedGaussianMixture(3, random_state=0, max_iter=2, tol=1.0)
     model.fit(X, preferences=pairs)
-    assert 2e6 < max(visited) < 2e7
+    assert 2e6 < max(count_visits) < 2e7
     assert [answer.engine for answer in model.inference_ if answer.n_edges] == ["junction_tree"]
     assert model.weights_update_ == "cautious"
     fitted = model.set_params(weights="exact").fit(X, preferences=pairs)
     assert fitted.weights_update_ == "exact"
-    assert len(visited) > 10
+    assert len(count_visits) > 10
 
 
 def test_the_budget_grows_with_the_points(monkeypatch):

@@ -20,7 +20,7 @@ def penalised_bound(family, X, r, theta):
     return (r * log_joint(X, theta)).sum() + family.log_prior(theta)
 
 
-def moved(theta, covariance_type, rng):
+def perturb(theta, covariance_type, rng):
     """Return parameters nearby, with covariances of the same type."""
     means = theta.means + rng.normal(scale=0.02, size=theta.means.shape)
     factor = np.exp(rng.normal(scale=0.03, size=len(means)))
@@ -43,7 +43,7 @@ def test_the_m_step_is_a_maximum(covariance_type, seed):
     theta = family.start(X, r)
     highest = penalised_bound(family, X, r, theta)
     for _ in range(10):
-        assert penalised_bound(family, X, r, moved(theta, covariance_type, rng)) <= highest + 1e-9
+        assert penalised_bound(family, X, r, perturb(theta, covariance_type, rng)) <= highest + 1e-9
 
 
 def test_the_density_is_that_of_scipy():

@@ -22,7 +22,7 @@ def words(model, X, **known):
     return [str(warning.message) for warning in caught]
 
 
-def doubted(seed, sep=2.5, q=0.0):
+def fit_and_doubt(seed, sep=2.5, q=0.0):
     """Return whether a fit doubts relations of 90 points in three classes, true or flipped."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=90)
@@ -37,8 +37,8 @@ def doubted(seed, sep=2.5, q=0.0):
 
 def test_true_relations_are_doubted_as_rarely_as_stated_and_wrong_ones_mostly():
     # A count of 60 at a rate of 0.01 at most is above 4 in one of 2,000 tests.
-    assert sum(doubted(seed) for seed in range(60)) <= 4
-    assert sum(doubted(seed, sep=6, q=0.1) for seed in range(20)) >= 15
+    assert sum(fit_and_doubt(seed) for seed in range(60)) <= 4
+    assert sum(fit_and_doubt(seed, sep=6, q=0.1) for seed in range(20)) >= 15
 
 
 @pytest.mark.parametrize(("ratio", "is_doubted"), [(60, False), (150, True)])

@@ -11,7 +11,7 @@ from mixture_problems import (
     KINDS,
     groups,
     points_and_start,
-    regularised,
+    regularise,
     what_is_known,
 )
 
@@ -115,7 +115,7 @@ def test_a_component_without_points_keeps_its_parameters(family):
     r = np.tile([0.5, 0.5, 0.0], (60, 1))
     posterior = Posterior(r, r.sum(axis=0), 0.0)
     for reg_covar in (0.0, 1e-3):
-        new = m_step(X, theta, posterior, regularised(pool, reg_covar), closed_form)
+        new = m_step(X, theta, posterior, regularise(pool, reg_covar), closed_form)
         assert new.weights[2] == 0
         for before, after in zip(theta[1:], new[1:], strict=True):
             # A shared covariance belongs to the other components, too.

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from answers import truthful
+from answers import true_relations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_problems import random_mixture
@@ -27,7 +27,7 @@ def random_relations(rng, n_samples, n_components):
         labels = (rng.random((n_samples, n_components)) < 0.7) | (np.eye(n_components)[truth] == 1)
     return {
         "labels": labels if rng.random() < 0.6 else None,
-        **truthful(rng, truth, n_samples // 2),
+        **true_relations(rng, truth, n_samples // 2),
         "preferences": np.column_stack([soft, 2 * rng.normal(size=len(soft))]),
         "sampling": str(rng.choice(["points", "chunklets"])),
     }

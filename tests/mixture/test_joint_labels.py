@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from answers import truthful
-from hard_graphs import planted
+from answers import true_relations
+from hard_graphs import planted_colouring
 from mixture_problems import groups
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
@@ -26,7 +26,7 @@ from cgmm.numerics import warn_caller
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def deaf(graph):
+def ignores_unaries(graph):
     """Return a user's engine that ignores relations and reports no log Z."""
     return lambda unary: Marginals(softmax(unary, axis=1), np.nan, exact=False)
 
@@ -36,11 +36,11 @@ ANSWERS = {
     **ENGINES,
     "gibbs": brief,
     "spanning_tree": "spanning_tree",
-    "an engine that is deaf": deaf,
+    "an engine that is deaf": ignores_unaries,
 }
 
 
-def fitted(engine, X, known, **settings):
+def fit_model(engine, X, known, **settings):
     settings = {"weights": "ignore", "random_state": 0, "max_iter": 4, **settings}
     return ConstrainedGaussianMixture(3, inference=engine, **settings).fit(X, **known)
 
@@ -51,9 +51,9 @@ def fitted(engine, X, known, **settings):
 def test_no_engine_breaks_hard_relations(name, n_pairs):
     """Other engines may refuse such a network before any work; these three may not."""
     X, z = groups(0, 900, spread=1.5)
-    known = truthful(np.random.default_rng(0), z, n_pairs)
+    known = true_relations(np.random.default_rng(0), z, n_pairs)
     try:
-        model = fitted(ANSWERS[name], X, known)
+        model = fit_model(ANSWERS[name], X, known)
     except NetworkError:
         assert name not in ("gibbs", "spanning_tree", "an engine that is deaf")
     else:
@@ -64,19 +64,21 @@ def test_labels_say_whether_they_are_known_to_be_the_best():
     X, z = groups(0, spread=1.5)
     chain = {"cannot_link": np.column_stack([np.arange(20), np.arange(1, 21)])}
     chain["cannot_link"] = chain["cannot_link"][z[:20] != z[1:21]]
-    for engine in ("auto", brief, deaf, "spanning_tree"):
-        assert fitted(engine, X, chain).labels_exact_
-    exact = fitted("auto", X, chain)
-    forest = fitted("spanning_tree", X, chain)
+    for engine in ("auto", brief, ignores_unaries, "spanning_tree"):
+        assert fit_model(engine, X, chain).labels_exact_
+    exact = fit_model("auto", X, chain)
+    forest = fit_model("spanning_tree", X, chain)
     np.testing.assert_array_equal(forest.labels_, exact.labels_)
-    assert fitted("gibbs", X, {}).labels_exact_
+    assert fit_model("gibbs", X, {}).labels_exact_
 
 
 def test_unconverged_inference_warns_with_a_working_remedy(monkeypatch):
-    graph, _ = planted(300, 3, 5, 0)
+    graph, _ = planted_colouring(300, 3, 5, 0)
     X, _ = groups(1, 300, spread=1.5)
     monkeypatch.setattr(module, "find_best", partial(module.find_best, max_search=3))
-    fit = partial(fitted, deaf, X, init_params="k-means++")  # which searches nothing itself
+    fit = partial(
+        fit_model, ignores_unaries, X, init_params="k-means++"
+    )  # which searches nothing itself
     # An assignment found before the fit is used if the search after it finds none.
     labels = fit({"cannot_link": graph.edges}).labels_
     assert broken_relations(labels, None, graph.edges) == (0, 0)
@@ -101,13 +103,13 @@ def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignmen
 
     monkeypatch.setattr(module.AssignmentModel, "rate", spy)
     X, _ = groups(0, 40, spread=1.5)
-    plain = fitted("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
+    plain = fit_model("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
     assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)
     assert len(kept) == 3
-    fitted("independent", X, {}, n_init=3, init_params="random_from_data")
+    fit_model("independent", X, {}, n_init=3, init_params="random_from_data")
     assert len(kept) == 3  # an engine that reports an evidence is not rated
     kept.clear()
-    model = fitted(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
+    model = fit_model(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
     score, run = max(kept, key=lambda pair: pair[0])
     np.testing.assert_array_equal(model.means_, run.parameters.means)
     joint = log_joint(X, run.parameters)
@@ -202,6 +204,6 @@ def test_each_run_applies_an_engine_anew_if_it_remembers_its_calls(is_stateful):
         return Inference(infer, is_stateful=is_stateful)
 
     settings = {"n_init": 3, "max_iter": 3, "tol": 0.0, "init_params": "random"}
-    fitted(engine, groups(0, 60)[0], {"cannot_link": [[0, 1]]}, **settings)
+    fit_model(engine, groups(0, 60)[0], {"cannot_link": [[0, 1]]}, **settings)
     assert sum(n_calls) >= 12
     assert max(n_calls) < 8 if is_stateful else max(n_calls) >= 12

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from answers import truthful
+from answers import true_relations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -43,11 +43,11 @@ def three_clumps(seed, n_samples=150, n_pairs=120):
     rng = np.random.default_rng(seed)
     z, angle = rng.integers(3, size=n_samples), 2 * np.pi * np.arange(3) / 3
     centres = 2 / np.sqrt(3) * np.column_stack([np.cos(angle), np.sin(angle)])
-    known = truthful(rng, z, n_pairs)
+    known = true_relations(rng, z, n_pairs)
     return centres[z] + rng.normal(size=(n_samples, 2)), z, known
 
 
-def softened(known, w):
+def soften(known, w):
     """Return the answers as preferences of ±w."""
     return {"preferences": preferences(**known, certainty=expit(w))}
 
@@ -74,7 +74,7 @@ def test_the_default_is_no_worse_than_no_relations(name):
         asked = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
     for seed in range(DRAWS):
         X, z, known = three_clumps(seed)
-        known = softened(known, 3.0) if name == "mean_field" else known
+        known = soften(known, 3.0) if name == "mean_field" else known
         model = ConstrainedGaussianMixture(3, random_state=0, **asked).fit(X, **known)
         with_relations.append(adjusted_rand_score(z, model.labels_))
     without = [*map(found_without, range(DRAWS))]
@@ -136,7 +136,7 @@ def test_labels_make_the_posterior_cheap_but_not_the_prior():
 
 def test_em_raises_the_evidence_with_the_normaliser_of_its_update():
     X, _z, known = three_clumps(1)
-    known = softened(known, 3.0)
+    known = soften(known, 3.0)
     model = ConstrainedGaussianMixture(3, inference="mean_field", random_state=0).fit(X, **known)
     side, theta = SideInformation.build(len(X), **known), model.parameters_
     log_z = ENGINES["mean_field"](side.graph)(log_joint(X, theta)).log_z
@@ -203,7 +203,7 @@ def test_only_the_last_e_step_must_converge(after, n_warnings, n_init):
         init_params="k-means++",
     )  # fmt: skip
     with warnings.catch_warnings(record=True, action="always") as caught:
-        model.fit(X, **softened(known, 1.0))
+        model.fit(X, **soften(known, 1.0))
     assert len(model.history_) >= 4
     assert [w.category for w in caught] == [ConvergenceWarning] * n_warnings
     assert all("still moving" in str(w.message) for w in caught)
@@ -228,7 +228,7 @@ def approximating(graph):
 def test_a_fit_warns_once_of_an_approximate_engine(n_init):
     X, _z, hard = three_clumps(5, 40, 12)
     model = ConstrainedGaussianMixture(2, inference=approximating, random_state=0, n_init=n_init)
-    for method, known in ((model.fit, softened(hard, 1.0)), (model.predict, {})):
+    for method, known in ((model.fit, soften(hard, 1.0)), (model.predict, {})):
         with warnings.catch_warnings(record=True, action="always") as caught:
             method(X, **known | {"cannot_link": [[0, 1]]})
         assert [(w.category, w.filename) for w in caught] == [(ApproximationWarning, __file__)]

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from answers import repeated
+from answers import repeat_answers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_problems import assert_same_fit, what_is_known
@@ -47,7 +47,7 @@ def test_a_weight_is_a_number_of_points(kind, covariance_type, sampling, seed):
     weighted = ConstrainedGaussianMixture(K, init_params=r, **options)
     weighted.fit(X, **known, sample_weight=times)
     copied = ConstrainedGaussianMixture(K, init_params=np.repeat(r, times, axis=0), **options)
-    copied.fit(np.repeat(X, times, axis=0), **repeated(known, times))
+    copied.fit(np.repeat(X, times, axis=0), **repeat_answers(known, times))
     assert_same_fit(weighted, copied, times)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from answers import repeated, truthful
+from answers import repeat_answers, true_relations
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -45,7 +45,7 @@ def known_of(kind, rng, y):
     """Return true side information of one kind about the points."""
     n = len(y)
     if kind == "must-links":
-        return truthful(rng, y, 20) | {"cannot_link": np.empty((0, 2), dtype=int)}
+        return true_relations(rng, y, 20) | {"cannot_link": np.empty((0, 2), dtype=int)}
     if kind == "labels":
         return {"labels": np.where(rng.random(n) < 0.3, y, -1)}
     if kind == "forest":
@@ -117,7 +117,7 @@ def test_points_of_weight_two_are_two_points(kind):
     known, times = known_of(kind, rng, y), rng.integers(1, 4, len(X))
     copies = np.repeat(np.arange(len(X)), times)
     one = SideInformation.build(len(X), **known).weighted(times.astype(float))
-    many = SideInformation.build(len(copies), **repeated(known, times))
+    many = SideInformation.build(len(copies), **repeat_answers(known, times))
     of_points = rng.dirichlet(np.ones(3), (2, len(X)))[:, one.first_points[one.node_of]]
     a, b = Batch.of(X, one, 3, "full"), Batch.of(X[copies], many, 3, "full")
     r = of_points[:, one.first_points].transpose(2, 0, 1)
@@ -160,7 +160,7 @@ def test_a_cannot_link_between_distant_pairs_has_its_exact_cost():
 @given(seed=st.integers(0, 1000))
 def test_each_edge_has_its_reverse(seed):
     rng = np.random.default_rng(seed)
-    known = truthful(rng, np.arange(30) % 3, 25)
+    known = true_relations(rng, np.arange(30) % 3, 25)
     edges = starts.messages_of(SideInformation.build(30, **known))
     assert isinstance(edges, Messages)
     np.testing.assert_array_equal(edges.reverse[edges.reverse], np.arange(len(edges.reverse)))
@@ -262,13 +262,13 @@ def test_an_interrupt_keeps_the_best_start_so_far(monkeypatch):
     side = SideInformation.build(200)
     calls, run = [], starts.short_runs
 
-    def interrupted(*args):
+    def interrupt(*args):
         calls.append(args)
         if len(calls) == last:
             raise KeyboardInterrupt
         return run(*args)
 
-    monkeypatch.setattr(starts, "short_runs", interrupted)
+    monkeypatch.setattr(starts, "short_runs", interrupt)
     last = 1
     with pytest.raises(KeyboardInterrupt):
         portfolio(X, side, 3, "full", np.random.RandomState(0))
@@ -327,7 +327,7 @@ def elongated(seed, n_pairs=0, n_classes=5, n_points=300):
     """Return classes stretched by eight in two directions without information."""
     rng = np.random.default_rng(seed)
     X, y = sample_truth("elongated", n_classes, rng).sample(n_points, rng)
-    return X, y, truthful(rng, y, n_pairs) if n_pairs else {}
+    return X, y, true_relations(rng, y, n_pairs) if n_pairs else {}
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_default_fit_is_not_behind_k_means_with_few_points_in_many_classes():
     for seed in range(16):
         rng = np.random.default_rng(seed)
         X, y = sample_truth("different", 10, rng).sample(60, rng)
-        known = truthful(rng, y, 240)
+        known = true_relations(rng, y, 240)
         cop = COPKMeans(10, n_init=10, random_state=seed).fit(X, **known)
         model = ConstrainedGaussianMixture(10, random_state=seed).fit(X, **known)
         right.append([matched_accuracy(y, labels) for labels in (model.labels_, cop.labels_)])
@@ -362,7 +362,7 @@ def test_a_default_fit_is_not_behind_k_means_with_few_points_in_many_classes():
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_the_start_depends_on_the_seed_only(covariance_type):
     X, y = groups(np.random.default_rng(6), 120)
-    known = truthful(np.random.default_rng(6), y, 20)
+    known = true_relations(np.random.default_rng(6), y, 20)
     fits = [
         ConstrainedGaussianMixture(3, covariance_type=covariance_type, random_state=3).fit(
             X, **known

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from answers import truthful
+from answers import true_relations
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
@@ -23,7 +23,7 @@ def random_relations(seed, n_samples=12):
     """Return true classes and relations that agree with them."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n_samples)
-    return y, *truthful(rng, y, n_samples).values()
+    return y, *true_relations(rng, y, n_samples).values()
 
 
 @given(seed=st.integers(0, 100_000))

@@ -72,13 +72,13 @@ def contrasts(colours, background: str) -> np.ndarray:
     return np.maximum(luminance / paper, paper / luminance)
 
 
-def at_night(colours) -> list[str]:
+def in_dark_mode(colours) -> list[str]:
     inverted = 0.93 - rgb(colours) * 0.86
     return [to_hex(c) for c in np.clip(inverted @ HUE_ROTATION.T, 0, 1)]
 
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
-@pytest.mark.parametrize("light", [list, at_night], ids=["day", "night"])
+@pytest.mark.parametrize("light", [list, in_dark_mode], ids=["day", "night"])
 def test_colours_differ_under_colour_blindness_in_light_and_dark(deficiency, light):
     assert pdist(simulate(light(plot.COLOURS[:4]), deficiency)).min() > 20
     assert pdist(simulate(light(plot.COLOURS), deficiency)).min() > 14
@@ -87,11 +87,11 @@ def test_colours_differ_under_colour_blindness_in_light_and_dark(deficiency, lig
 def test_marks_and_text_have_contrast_in_light_and_dark():
     marks = [*plot.COLOURS, plot.NEUTRAL]
     texts = [*TEXT_COLOURS, plot.MUTED, plot.INK]
-    night = at_night([plot.BACKGROUND])[0]
+    night = in_dark_mode([plot.BACKGROUND])[0]
     assert contrasts(marks, plot.BACKGROUND).min() >= 3
     assert contrasts(texts, plot.BACKGROUND).min() >= 4.5
-    assert contrasts(at_night(marks), night).min() >= 3
-    assert contrasts(at_night(texts), night).min() >= 4.5
+    assert contrasts(in_dark_mode(marks), night).min() >= 3
+    assert contrasts(in_dark_mode(texts), night).min() >= 4.5
     drawn = [cgmm_dark.dark(colour) for colour in (*marks, plot.INK, plot.MUTED)]
     assert contrasts(drawn, "#121212").min() >= 3
 

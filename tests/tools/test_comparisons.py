@@ -11,18 +11,18 @@ from reruns.verdicts import KINDS, VERDICTS, by_sentence
 
 
 @pytest.fixture(scope="module")
-def judged():
+def judged_claims():
     return comparisons.load()
 
 
 @pytest.fixture(scope="module")
-def text(judged):
-    return comparisons.page(judged)
+def text(judged_claims):
+    return comparisons.page(judged_claims)
 
 
-def test_every_claim_has_its_row_below_its_figure(judged, text):
-    assert len(judged) > 90
-    for paper, of_paper in comparisons.grouped(judged, "paper").items():
+def test_every_claim_has_its_row_below_its_figure(judged_claims, text):
+    assert len(judged_claims) > 90
+    for paper, of_paper in comparisons.grouped(judged_claims, "paper").items():
         for figure, ours in comparisons.grouped(of_paper, "figure").items():
             label = f"({comparisons.label(paper, figure)})="
             assert text.count(label) == 1
@@ -36,9 +36,9 @@ def test_every_claim_has_its_row_below_its_figure(judged, text):
                 assert row.count("*From the default start:*") == int(again is not None)
 
 
-def test_the_counts_on_top_are_of_sentences_and_add_up(judged, text):
-    sentences = by_sentence(one[:2] for one in judged)
-    assert len(sentences) == len({one.claim.sentence for one in judged}) < 90
+def test_the_counts_on_top_are_of_sentences_and_add_up(judged_claims, text):
+    sentences = by_sentence(one[:2] for one in judged_claims)
+    assert len(sentences) == len({one.claim.sentence for one in judged_claims}) < 90
     counts = Counter((paper, v) for (paper, *_), (_, v) in sentences.items())
     counts += Counter(sentences.values())
     names = HEADINGS | comparisons.ON
@@ -46,13 +46,13 @@ def test_the_counts_on_top_are_of_sentences_and_add_up(judged, text):
         numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
         assert text.count(f"| {names[group]} | {numbers} |\n") == 1
     kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
-    stated = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged))]
+    stated = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged_claims))]
     wanted = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
-    assert stated == [len(sentences), len(judged), *wanted]
+    assert stated == [len(sentences), len(judged_claims), *wanted]
     assert sum(map(sum, kinds)) == len(sentences)
 
 
-def test_a_flipped_verdict_stops_the_page(judged):
-    (flipped, *_), *_ = [one for one in judged if one.claim.verdict == "not"]
+def test_a_flipped_verdict_stops_the_page(judged_claims):
+    (flipped, *_), *_ = [one for one in judged_claims if one.claim.verdict == "not"]
     with pytest.raises(ValueError, match=r"(?s)mend .*verdict  not.*WRITTEN  reproduced"):
         comparisons.load([flipped._replace(verdict="reproduced")])
