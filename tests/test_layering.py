@@ -71,7 +71,7 @@ def is_package(name: str) -> bool:
     return name == "cgmm" or (name.startswith("cgmm.") and (ROOT / name[5:]).is_dir())
 
 
-def room(name: str) -> str:
+def subpackage(name: str) -> str:
     """Return the subpackage of a module: "mixture" for "mixture.loop", "" for the package."""
     return name.partition(".")[0]
 
@@ -86,20 +86,20 @@ def module_of(name: str) -> str:
 
 def breaches(module: str, source: str) -> list[str]:
     """Return every import of ``module`` that its subpackage does not permit."""
-    rooms = MAY_IMPORT.get(room(module), set()) | {room(module)}
+    subpackages = MAY_IMPORT.get(subpackage(module), set()) | {subpackage(module)}
     names = [name for name in imported(source) if name.partition(".")[0] == "cgmm"]
-    return [name for name in names if room(module_of(name)) not in rooms]
+    return [name for name in names if subpackage(module_of(name)) not in subpackages]
 
 
 def inside(module: str) -> set[str]:
     """Return the modules that a module imports from its own subpackage."""
     names = imported(MODULES[module].read_text(encoding="utf8"))
     found = {module_of(name) for name in names if name.startswith("cgmm.")}
-    return {other for other in found if room(other) == room(module) and other != module}
+    return {other for other in found if subpackage(other) == subpackage(module) and other != module}
 
 
 def test_imports_run_downward():
-    unknown = {room(module) for module in MODULES} - MAY_IMPORT.keys()
+    unknown = {subpackage(module) for module in MODULES} - MAY_IMPORT.keys()
     assert not unknown, f"give {unknown} a line in MAY_IMPORT"
     found = {module: breaches(module, path.read_text("utf8")) for module, path in MODULES.items()}
     assert not {module: names for module, names in found.items() if names}

@@ -2,11 +2,11 @@
 
     python tools/api.py
 
-A room's public names are those in the ``__all__`` of its door. Each public class has a page of its
-own, and so has each file with public names that its door does not have; all else stands on the page
-of its room, file by file. The papers' experiments, book/reruns/, are no part of the package, and
-have one page. The pages name what is to be shown, and Sphinx shows it: book/_ext/cgmm_api.py tells
-it how. New rooms, files and names are found without being listed here.
+The public names of a subpackage are those in ``__all__`` of its ``__init__``. Each public class has
+a page of its own, and so has each file with public names that ``__init__`` does not list; all else
+stands on the page of its subpackage, file by file. The papers' experiments, book/reruns/, are no
+part of the package, and have one page. A page says which chapters import a name, because they
+explain it. New subpackages, files and names are found without being listed here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from api_names import (
     Name,
-    Room,
+    Subpackage,
     chapters_of,
     first_sentence,
     is_estimator,
     names_of_file,
     reruns,
-    rooms,
+    subpackages,
 )  # fmt: skip
 from imported import find
 from pages import BOOK, ROOT
@@ -57,11 +57,13 @@ def main() -> None:
 def pages() -> dict[Path, str]:
     """The table of contents and every page with its text, from the package as it is now."""
     found = {CONTENTS: _contents(), FOLDER / "index.md": _index()}
-    for room in rooms():
-        found[FOLDER / f"{room.itself.short}.md"] = _room_page(room)
-        below = FOLDER / room.itself.short
-        found |= {below / f"{one.short}.md": _class_page(room, one) for one in room.classes}
-        found |= {below / f"{file.short}.md": _file_page(file) for file in room.with_pages}
+    for subpackage in subpackages():
+        found[FOLDER / f"{subpackage.itself.short}.md"] = _subpackage_page(subpackage)
+        below = FOLDER / subpackage.itself.short
+        found |= {
+            below / f"{one.short}.md": _class_page(subpackage, one) for one in subpackage.classes
+        }
+        found |= {below / f"{file.short}.md": _file_page(file) for file in subpackage.with_pages}
     return found | {FOLDER / "reruns.md": _reruns_page()}
 
 
@@ -71,11 +73,11 @@ def _contents() -> str:
     if not entry:
         raise ValueError(f"{CONTENTS} has no line {ENTRY.strip()!r}: add it as the last one")
     lines = ["        # From here to the end written by tools/api.py.", "        sections:"]
-    first = [one for room in rooms() for one in room.classes if is_estimator(one)]
+    first = [one for subpackage in subpackages() for one in subpackage.classes if is_estimator(one)]
     lines += [f"          - file: {_document(one)}" for one in first]
-    for room in rooms():
-        lines.append(f"          - file: {_document(room.itself)}")
-        below = [one for one in [*room.classes, *room.with_pages] if one not in first]
+    for subpackage in subpackages():
+        lines.append(f"          - file: {_document(subpackage.itself)}")
+        below = [one for one in [*subpackage.classes, *subpackage.with_pages] if one not in first]
         lines += ["            sections:"] * bool(below)
         lines += [f"              - file: {_document(one)}" for one in below]
     lines.append(f"          - file: {RERUNS}")
@@ -83,7 +85,7 @@ def _contents() -> str:
 
 
 def _document(one: Name) -> str:
-    """The page of a room, a class or a file, as Sphinx calls it."""
+    """Return the name by which Sphinx calls the page of a subpackage, a class or a file."""
     return f"book/{one.name.replace('cgmm', 'api', 1).replace('.', '/')}"
 
 
@@ -91,8 +93,8 @@ def _document(one: Name) -> str:
 
 
 def _index() -> str:
-    """The first page: the classes, then the rooms with their functions."""
-    classes = [one for room in rooms() for one in room.classes]
+    """Return the first page: the classes, then the subpackages with their functions."""
+    classes = [one for subpackage in subpackages() for one in subpackage.classes]
     parts = [
         _page("The package", [".. automodule:: cgmm", "", ".. automodule:: cgmm.__main__"]),
         f"{INTRODUCTION}\n## Estimators\n",
@@ -100,51 +102,51 @@ def _index() -> str:
         "## Other classes\n",
         _rst(_table([one for one in classes if not is_estimator(one)])),
     ]
-    for room in rooms():
-        named = [one.link for one in [*room.others, *room.with_pages]]
-        about = (
-            f":doc:`{room.itself.name} </{_document(room.itself)}>`: {first_sentence(room.itself)}"
-        )
-        parts += [f"## {room.title}\n", _rst([about, "", ", ".join(named)])]
+    for subpackage in subpackages():
+        named = [one.link for one in [*subpackage.others, *subpackage.with_pages]]
+        itself = subpackage.itself
+        about = f":doc:`{itself.name} </{_document(itself)}>`: {first_sentence(itself)}"
+        parts += [f"## {subpackage.title}\n", _rst([about, "", ", ".join(named)])]
     about = f":doc:`reruns </{RERUNS}>`, no part of the package: {first_sentence(reruns()[0])}"
     return "\n".join([*parts, "## The papers' experiments\n", _rst([about])])
 
 
-def _room_page(room: Room) -> str:
-    """A room: what its door offers, then its files, each with what it is for and its functions."""
+def _subpackage_page(subpackage: Subpackage) -> str:
+    """Return the page of a subpackage: its public names, then its files with their functions."""
     parts = [
-        _page(room.title, [f".. automodule:: {room.itself.name}"]),
-        _rst(_table([*room.classes, *room.others])),
-        _rst(_entries(room, room.itself)),
+        _page(subpackage.title, [f".. automodule:: {subpackage.itself.name}"]),
+        _rst(_table([*subpackage.classes, *subpackage.others])),
+        _rst(_entries(subpackage, subpackage.itself)),
     ]
-    for file in room.without_pages:
-        about = [f".. automodule:: {file.name}", "", *_entries(room, file)]
+    for file in subpackage.without_pages:
+        about = [f".. automodule:: {file.name}", "", *_entries(subpackage, file)]
         parts += [f"## {file.name.removeprefix('cgmm.')}\n", _rst(about)]
-    if room.with_pages:
-        parts += ["## Files with names of their own\n", _rst(_table(room.with_pages))]
+    if subpackage.with_pages:
+        parts += ["## Files with names of their own\n", _rst(_table(subpackage.with_pages))]
     return "\n".join(part for part in parts if part)
 
 
-def _entries(room: Room, file: Name) -> list[str]:
-    """The entries of a room that belong to a file: those that it defines and that have no page."""
-    inside = {one.name for one in room.without_pages}
+def _entries(subpackage: Subpackage, file: Name) -> list[str]:
+    """Return the entries of a subpackage that a file defines and that have no page."""
+    inside = {one.name for one in subpackage.without_pages}
     lines = []
-    for one in room.others:
-        # What another room defines, or a file with a page, stands with the door.
-        if (one.home if one.home in inside else room.itself.name) == file.name:
+    for one in subpackage.others:
+        # What another subpackage defines, or a file with a page, stands with the subpackage.
+        if (one.home if one.home in inside else subpackage.itself.name) == file.name:
             lines += _entry(one)
     return lines
 
 
-def _class_page(room: Room, one: Name) -> str:
+def _class_page(subpackage: Subpackage, one: Name) -> str:
     """A class: where it is imported from, then its entry with all its members."""
-    where = [room.itself.name]
+    where = [subpackage.itself.name]
     if one.short in find("cgmm").__all__:
         where = ["cgmm", *where]
-    importing = " or ".join(f"``from {door} import {one.short}``" for door in where)
+    importing = " or ".join(f"``from {package} import {one.short}``" for package in where)
     numbers = _chapters(one)
     used = f" Chapters: {numbers}." if numbers else ""
-    about = f"{importing}; room :doc:`{room.itself.name} </{_document(room.itself)}>`.{used}"
+    itself = f":doc:`{subpackage.itself.name} </{_document(subpackage.itself)}>`"
+    about = f"{importing}; subpackage {itself}.{used}"
     return _page(one.short, [first_sentence(one), "", *_example(one), about, "", *_entry(one)])
 
 
@@ -166,8 +168,8 @@ def _file_page(file: Name) -> str:
 
 def _reruns_page() -> str:
     """Return the page of the papers' experiments: each module, with what its ``__all__`` lists."""
-    door, *files = reruns()
-    parts = [_page("The papers' experiments", _with_members(door))]
+    package, *files = reruns()
+    parts = [_page("The papers' experiments", _with_members(package))]
     parts += [f"## {file.name}\n\n{_rst(_with_members(file))}" for file in files]
     return "\n".join(parts)
 

@@ -57,15 +57,15 @@ class Name(NamedTuple):
         return f":py:{self.role}:`~{self.name}`"
 
 
-class Room(NamedTuple):
+class Subpackage(NamedTuple):
     """A module or a subpackage directly below ``cgmm``."""
 
     itself: Name
     files: tuple[Name, ...]
     classes: tuple[Name, ...]
-    """Those that the door offers."""
+    """Those that the subpackage offers."""
     others: tuple[Name, ...]
-    """Functions that the door offers, and constants that are documented wherever they are."""
+    """Functions that the subpackage offers, and constants that are documented wherever they are."""
 
     @property
     def title(self) -> str:
@@ -84,25 +84,27 @@ class Room(NamedTuple):
 
 
 @cache
-def rooms() -> list[Room]:
-    """Every room of the package, those of ``TITLES`` first."""
+def subpackages() -> list[Subpackage]:
+    """Every subpackage of the package, those of ``TITLES`` first."""
     there = {module.name for module in iter_modules(find("cgmm").__path__)} - {"__main__"}
-    return [_room(name) for name in sorted(there, key=[*TITLES, *sorted(there)].index)]
+    return [_subpackage(name) for name in sorted(there, key=[*TITLES, *sorted(there)].index)]
 
 
-def _room(short: str) -> Room:
+def _subpackage(short: str) -> Subpackage:
     name = f"cgmm.{short}"
     inside = iter_modules(getattr(find(name), "__path__", ()))
     files = tuple(Name(f"{name}.{file.name}", "mod", name) for file in inside)
     public = _public(name)
-    room = Room(
+    subpackage = Subpackage(
         Name(name, "mod", "cgmm"),
         files,
         tuple(one for one in public if one.role in {"class", "exc"}),
         tuple(one for one in public if one.role == "func"),
     )
-    documented = [one for file in [room.itself, *room.without_pages] for one in constants(file)]
-    return room._replace(others=(*room.others, *documented))
+    documented = [
+        one for file in [subpackage.itself, *subpackage.without_pages] for one in constants(file)
+    ]
+    return subpackage._replace(others=(*subpackage.others, *documented))
 
 
 @cache

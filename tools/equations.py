@@ -125,18 +125,18 @@ def links(found: list[Site]) -> str:
 
 
 def target(path: str, scope: tuple[str, ...]) -> tuple[str, str]:
-    """Role and full name of what the page of the package documents around a tag.
+    """Return the role and the full name of what the package's page documents around a tag.
 
-    A public name has the address of its room's door, ``cgmm.mixture.e_step``, unless only its own
-    file lists it; what is not public is found in its file, ``cgmm.mixture.loop``.
+    A public name is that of its subpackage, ``cgmm.mixture.e_step``, unless only its own file lists
+    it; a private name is represented by its file, ``cgmm.mixture.loop``.
     """
     file = path.removeprefix("book/").removesuffix(".py").removesuffix("/__init__")
     module = file.replace("/", ".")
     outer, *inner = scope or ("",)
     thing = getattr(import_module(module), outer, None)
     for home in (module.rpartition(".")[0], module):
-        door = import_module(home)
-        if outer not in getattr(door, "__all__", ()) or getattr(door, outer) is not thing:
+        package = import_module(home)
+        if outer not in getattr(package, "__all__", ()) or getattr(package, outer) is not thing:
             continue
         if not isclass(thing):
             return "func", f"{home}.{outer}"

@@ -5,7 +5,7 @@ constants, axes, functions, statements. A test that fails kills it; one that no 
 missing test, or changes nothing that anybody could see.
 
     python -m tools.mutants                            a hundred, from all modules
-    python -m tools.mutants mixture --number 50        of a room; or of a module, mixture.weights
+    python -m tools.mutants mixture --number 50        of a subpackage or module
 
 One session of pytest imports and collects once, and never runs a test itself: it forks for each
 mutant, and the child puts the mistake into the functions that are loaded already. mutmut 3 forks
@@ -37,7 +37,7 @@ from types import CodeType, FunctionType
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-# The rooms whose files compute something.
+# The subpackages whose files compute something.
 MATHEMATICS = (
     "numerics", "given", "network", "inference", "mixture", "kmeans", "metric_learning", "metrics",
     "scenarios", "diagnose", "decide", "primer",
@@ -60,8 +60,8 @@ PYTEST = [
 def modules() -> list[str]:
     """Every file of the mathematics: "numerics", "mixture.em"; doors compute nothing."""
     package = ROOT / "cgmm"
-    paths = [path for room in MATHEMATICS for path in (package / room).glob("*.py")]
-    paths += [path for room in MATHEMATICS if (path := package / f"{room}.py").exists()]
+    paths = [path for subpackage in MATHEMATICS for path in (package / subpackage).glob("*.py")]
+    paths += [path for subpackage in MATHEMATICS if (path := package / f"{subpackage}.py").exists()]
     names = [".".join(path.relative_to(package).with_suffix("").parts) for path in paths]
     return sorted(name for name in names if not name.endswith("__init__"))
 
@@ -72,14 +72,16 @@ def path_of(module: str) -> Path:
 
 
 def guards(module: str) -> list[str]:
-    """The module with its doctests, tests of its room that name it, others, those of its users."""
-    room, _, stem = module.partition(".")
+    """Return the tests of a module: its doctests, those that name it, and those of its users."""
+    subpackage, _, stem = module.partition(".")
     tests = ROOT / "tests"
-    own = sorted([*(tests / room).glob("test_*.py"), *tests.glob(f"test_{room}.py")])
-    named = re.compile(rf"\b{stem or room}\b")
+    own = sorted([*(tests / subpackage).glob("test_*.py"), *tests.glob(f"test_{subpackage}.py")])
+    named = re.compile(rf"\b{stem or subpackage}\b")
     own.sort(key=lambda path: not named.search(path.read_text(encoding="utf-8")))
-    rooms = [path for name in MATHEMATICS for path in sorted((tests / name).glob("test_*.py"))]
-    files = [path_of(module), *own, *sorted(tests.glob("test_*.py")), *rooms]
+    subpackages = [
+        path for name in MATHEMATICS for path in sorted((tests / name).glob("test_*.py"))
+    ]
+    files = [path_of(module), *own, *sorted(tests.glob("test_*.py")), *subpackages]
     return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in files))
 
 
@@ -397,9 +399,9 @@ def _settle() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run mutants, and report by room; 1 if one survives."""
+    """Run mutants, and report by subpackage; 1 if one survives."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("names", nargs="*", help="rooms or modules below cgmm (default: all)")
+    parser.add_argument("names", nargs="*", help="subpackages or modules below cgmm (default: all)")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
     parser.add_argument("--number", type=int, default=100, help="of mutants (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="of their choice (default: 0)")
@@ -417,7 +419,13 @@ def main(arguments: list[str] | None = None) -> int:
         Counter(mutant.module.partition(".")[0] for mutant, by in forks.outcomes if by or every)
         for every in (True, False)
     )
-    print(*(f"{room:16s} {killed[room]:4d} of {n:4d} killed" for room, n in made.items()), sep="\n")
+    print(
+        *(
+            f"{subpackage:16s} {killed[subpackage]:4d} of {n:4d} killed"
+            for subpackage, n in made.items()
+        ),
+        sep="\n",
+    )
     survivors = [mutant.diff for mutant, by in forks.outcomes if not by]
     print(f"{killed.total()} of {made.total()} killed; these survive:", *survivors, sep="\n")
     return int(bool(survivors))

@@ -24,7 +24,7 @@ from typeset import browser_page, markdown, print_pdf, typeset
 HERE = ROOT / "slides"
 
 TAKEN = re.compile(r"^\{\{ *(\S+)(?: +(.+?))? *\}\}$", re.MULTILINE)
-# Of 720 pixels: a fortieth is what is read from the last row of a lecture room.
+# Of 720 pixels: a fortieth is what is read from the last row of a lecture hall.
 SMALLEST_TEXT = 24
 # The figures' own letters have 12 points, 27 pixels where a figure is as wide as in the book; they
 # name axes, and may be a fiftieth.

@@ -1,6 +1,6 @@
 """Mixtures: families of components, the one EM loop, the weights' update, starts and estimators.
 
-Chapters 1 to 10 read this room: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the
+Chapters 1 to 10 explain it: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the
 M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
 """
 

@@ -1,8 +1,8 @@
 """Every algorithm of the book by hand, in a dozen lines of plain numpy each: what to know by heart.
 
 No checks, no options, no speed: sums over all components, nodes and edges as the equations have
-them. The rooms of the package answer the same questions on real data; the tests hold each of their
-functions to the one here. Nothing in the package imports this room, and it imports none of it.
+them. The other subpackages answer the same questions on real data; tests compare each of their
+functions with the one here. Nothing in the package imports the primer, and it imports none of it.
 
 =================================  =================================================================
 :mod:`~cgmm.primer.mixtures`       chapter 1: the story, the density, responsibilities

@@ -18,10 +18,10 @@ PAGES = [name for name in pages() if name.startswith(PACKAGE)]
 ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
 REQUEST = re.compile(r"set_\w+_request")
 CLASSES = [
-    pytest.param(f"{room}.{name}", id=f"{room}.{name}".removeprefix("cgmm."))
-    for room in sorted(f"cgmm.{module.name}" for module in iter_modules(cgmm.__path__))
-    for name in getattr(import_module(room), "__all__", ())
-    if inspect.isclass(getattr(import_module(room), name))
+    pytest.param(f"{subpackage}.{name}", id=f"{subpackage}.{name}".removeprefix("cgmm."))
+    for subpackage in sorted(f"cgmm.{module.name}" for module in iter_modules(cgmm.__path__))
+    for name in getattr(import_module(subpackage), "__all__", ())
+    if inspect.isclass(getattr(import_module(subpackage), name))
 ]
 
 
@@ -70,8 +70,8 @@ def test_no_description_is_empty(site):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_public_method_has_its_entry(site, name):
-    room, _, short = name.rpartition(".")
-    cls = getattr(import_module(room), short)
+    subpackage, _, short = name.rpartition(".")
+    cls = getattr(import_module(subpackage), short)
     page = soup(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
     entries = {entry["id"] for entry in page.select("dl.py > dt[id]")}
     assert entries >= {name, *(f"{name}.{member}" for member in public_members(cls))}

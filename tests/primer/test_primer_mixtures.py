@@ -1,6 +1,6 @@
 """The primer's functions of chapters 1 to 6 agree with the package.
 
-The package has its own oracles (scipy, sums over every assignment) in its own rooms.
+The package has its own oracles (scipy, sums over every assignment) in its own tests.
 """
 
 from unittest.mock import Mock
