@@ -261,7 +261,7 @@ def is_text(entry: object) -> bool:
         float(entry)  # type: ignore[arg-type]
     except ValueError:
         return True
-    except TypeError:  # scikit-learn's own check raises an error for such objects.
+    except TypeError:  # scikit-learn's own check refuses such objects later.
         return False
     return False
 

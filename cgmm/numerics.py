@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.integer[Any]]
     BoolArray = NDArray[np.bool_]
 else:
-    # API pages show plain arrays, because docstrings describe the contents of an array better.
+    # API pages show ``ndarray`` for these types, because docstrings describe the contents.
     FloatArray = IntArray = BoolArray = np.ndarray
 
 # Marks functions that return an array of the type that they take.

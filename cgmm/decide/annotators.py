@@ -161,8 +161,8 @@ def error_rates(
     """
     rows, names, of = _read(answers, annotator, len(X), prior, start)
     (a, b), says_together, G = prior, rows[:, 2] == 1, len(names)
-    # Row 0 assumes that the points of an answer belong together, row 1 that they do not: whether
-    # the answer is then wrong, and the index of the rate that applies.
+    # Row 0 of both arrays assumes that the two points belong together, row 1 that they do not.
+    # They hold whether the answer is then wrong, and the index of its error rate.
     wrong_if, which = np.array([~says_together, says_together]), np.array([of, of + kinds * G])
     rates = np.full((1 + kinds) * G, (a - 1) / (a + b - 2))
     if start is not None:
@@ -206,7 +206,7 @@ def _read(
     answers: ArrayLike, annotator: ArrayLike | None, n_points: int, prior: tuple[float, float],
     start: AnnotatorRates | None = None,
 ) -> tuple[IntArray, NDArray[np.generic], IntArray]:  # fmt: skip
-    """Return rows i, j, said; the annotators' names; and the annotator number of each row."""
+    """Return the answers (columns i, j, said), the annotators' names, and each row's annotator."""
     rows = check_answers(answers, n_points)
     given = np.zeros(len(rows), dtype=int) if annotator is None else np.asarray(annotator)
     if len(rows) == 0:

@@ -347,7 +347,7 @@ def _condition_tables(edges: Edges, tables: FloatArray, z: IntArray, other: IntA
 
 
 def _store_pairs(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
-    """Write the joint distributions of edges with a slot into ``pairs``."""
+    """Write into ``pairs`` the joint distribution of each edge that has a slot there."""
     forward = (edges.slots >= 0) & (edges.ends[:, 0] < edges.ends[:, 1])
     turned = (edges.slots >= 0) & ~forward
     pairs[edges.slots[forward]] = joint[forward]

@@ -115,7 +115,7 @@ def pair_sums(
 
 
 def order_by_frequency(pairs: IntArray) -> IntArray:
-    """Return each pair with its more frequent node first, so that fewer nodes must be carried."""
+    """Return each pair with its more frequent node first, so that fewer tables must be kept."""
     often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
     return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 

@@ -115,7 +115,7 @@ class Cluster(NamedTuple):
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
             parts.append(make(points, rows, part, apply))
-        # What is known travels with the first task, once.
+        # The side information is sent to the workers once, with the first task.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return cls(side, places, persist(*parts))
 

@@ -302,7 +302,7 @@ class Ascent:
 
     @property
     def done(self) -> bool:
-        """True if the objective is certain or no iteration is left."""
+        """True if the bounds of the objective have met, or ``max_iter`` is reached."""
         return self.certain or len(self.history) >= self.max_iter
 
     def run(self, start: FloatArray) -> None:

@@ -121,8 +121,8 @@ def sample_far_pairs(far: Pairs, limit: int | None, rng: np.random.RandomState) 
     last = np.cumsum(len(order) - ends)
     if limit is None or len(order) == 0 or last[-1] <= limit:
         return far
-    # Pairs are numbered row by row: pair k consists of the row whose range contains k, and of one
-    # of the points after the group of that row.
+    # A row forms pairs with all points after the end of its group. Pairs are numbered row by row,
+    # so pair k belongs to the row whose range of numbers contains k.
     k = np.sort(sample_without_replacement(last[-1], limit, random_state=rng))
     row = np.searchsorted(last, k, side="right")
     drawn = np.column_stack([order[row], order[len(order) - last[row] + k]])

@@ -202,7 +202,7 @@ class RCA(ChunkletMap):
         if freedom < span:
             # [barhillel2005, Alg. 2, steps 1 and 2], where R is the actual rank, not its bound.
             axes = principal_axes(total, int(np.clip(self.alpha * rank, wanted, rank)))
-            # After rotation, a direction without scatter holds the rounding of the products.
+            # After the rotation, a direction without scatter contains only rounding errors.
             rounding = D * np.finfo(float).eps * np.trace(within)
             turned_noise = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
             A, ratios = cfld(

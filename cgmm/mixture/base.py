@@ -60,7 +60,7 @@ from cgmm.numerics import (
 from cgmm.runs import Rng, Versioned, best_of, random_source
 from cgmm.summary import Summary, summarise
 
-# Points that a component is made of in the start of a family without starts of its own.
+# Number of points from which a component starts if its family has no starts of its own.
 SEED_POINTS = 3
 # Attributes that the next fit or step makes outdated.
 RESULTS = (

@@ -345,7 +345,7 @@ def _deviations(piece: Piece, theta: Parameters) -> FloatArray:
 def _conditional_means(
     x: FloatArray, firsts: IntArray, present: BoolArray, means: FloatArray, covariances: FloatArray
 ) -> FloatArray:
-    """(K, D, B) E[x - μ_k | x_o] of points x (B, D) whose patterns begin at ``firsts``."""
+    """Return (K, D, B) means E[x - μ_k | x_o]; pattern n of the points x begins at firsts[n]."""
     pattern_of = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(x)))
     apart = np.zeros((*means.shape, len(x)))
     np.subtract(x.T, means[:, :, None], out=apart, where=present[pattern_of].T)

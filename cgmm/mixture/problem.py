@@ -407,7 +407,7 @@ def choose_model(
         safe = "cautious" if approximates else resolve(prior, n_components)
     model.update = safe if weights == "auto" else weights
     model.update_weights = UPDATES[model.update](prior)
-    # With an exact engine the evidence stays exact even if this update was asked for.
+    # An exact engine computes the exact evidence even if the user chose the cautious update.
     if model.update == safe == "cautious":
         # The update needs no normaliser of the network; the reported evidence needs it once.
         pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS_OF_A_FIT)

@@ -730,7 +730,7 @@ class Stages:
         if stage != SHARED:
             yield of_nodes("K-means", self.kmeans)
             n_far //= 3
-        for name, kind in known_kinds(side, K).items():
+        for name, kind in starts_from_known(side, K).items():
             yield of_nodes(name, kind(X, K, rng, side))
         for number in range(self.n_init):
             if number == 1:
@@ -751,7 +751,9 @@ class Stages:
         return short_runs(self.batch, runs.best(n_kept), stage, SECOND_LOOK)
 
 
-def known_kinds(side: SideInformation, n_components: int) -> dict[str, Callable[..., FloatArray]]:
+def starts_from_known(
+    side: SideInformation, n_components: int
+) -> dict[str, Callable[..., FloatArray]]:
     """Return the starts that labels and must-links make possible."""
     kinds: dict[str, Callable[..., FloatArray]] = {}
     if (side.known_classes(n_components) >= 0).any():

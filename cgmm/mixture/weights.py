@@ -414,8 +414,8 @@ def maximise(
         minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
     if not unmatched < LARGEST_MISMATCH:
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
-    # The maximum may lie at π_k = 0 although C_k > 0, because relations leave no lower count. A
-    # weight of zero would forbid what they demand, so the smallest number is used.
+    # The maximum may lie at π_k = 0 although C_k > 0, because relations force points into
+    # component k. A weight of zero would contradict them, so the smallest number is used.
     matched = np.exp(nearest - np.logaddexp.reduce(nearest))
     weights[alive] = np.maximum(matched, np.finfo(float).tiny)
     return weights

@@ -82,7 +82,7 @@ def closure(n_samples: int, must: IntArray) -> IntArray:
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
     """Return the first point of each node (n_nodes,)."""
-    # Nodes are numbered by first points, so the running maximum rises at each first point.
+    # Nodes are numbered in the order of their first points: the running maximum rises there.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 

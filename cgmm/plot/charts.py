@@ -163,7 +163,7 @@ def trace(
                 "all of them finite"
             )
     ax = axes_or_new(ax)
-    # A single run is drawn in ink, because colours belong to components.
+    # A single run is drawn in the colour of text: the other colours belong to components.
     numbers = range(len(runs)) if len(runs) > 1 else [-1]
     for k, run in zip(numbers, runs.values(), strict=True):
         shade = colour(k) if k >= 0 else INK

@@ -46,7 +46,7 @@ def multiply(some, order):
 
 
 def eliminate(u, edges, w, order, total):
-    """Take the nodes out in order: log of the total, cliques by node."""
+    """Sum out the nodes in order; return log Z and the clique of each."""
     left, cliques = factors(u, edges, w), {}
     for j in order:
         touching = [f for f in left if j in f[0]]

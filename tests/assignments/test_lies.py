@@ -170,7 +170,7 @@ def like(value, form):
     return FORMS[form](np.asarray(value)) if numbers else value
 
 
-def in_form(form):
+def converted(form):
     """Return a replacement that gives right results in another form, such as a list."""
 
     def replace(one, value, shown):
@@ -185,7 +185,7 @@ def in_form(form):
 @pytest.mark.parametrize("name", NAMES)
 def test_correct_answers_of_any_type_pass_every_hidden_check(name):
     every = {one.task for one in tasks_of(name)}
-    lost = {form: every - checks_passed(name, in_form(form), form in SENT) for form in FORMS}
+    lost = {form: every - checks_passed(name, converted(form), form in SENT) for form in FORMS}
     assert not any(lost.values()), lost
 
 
@@ -198,5 +198,5 @@ def test_closing_cells_accept_the_same_types_as_checks(name, monkeypatch):
     space = tasks_of(name)[-1].space
     right = {one: space[one] for one in examine.solution_names(name) if callable(space[one])}
     for form in SENT:
-        functions = {one: in_form(form)(one, function, ()) for one, function in right.items()}
+        functions = {one: converted(form)(one, function, ()) for one, function in right.items()}
         assert examine.error_of(closing, space | functions) == ""

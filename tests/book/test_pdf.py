@@ -89,7 +89,7 @@ def test_the_pdf_has_a_language_and_tagged_headings(edition):
 
 
 def test_the_pdf_has_no_type_3_fonts_and_a_bounded_size(edition):
-    """Chromium makes Type 3, drawings without hints, of variable fonts and of CFF outlines."""
+    """Chromium turns variable fonts and CFF outlines into Type 3 fonts, without hints."""
     reader, _ = edition
     fonts = [
         font.get_object()

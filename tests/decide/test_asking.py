@@ -64,7 +64,7 @@ def test_neighbourhoods_are_classes_and_answers_are_true(seed, K, n_answers, the
 def test_classes_far_apart_are_found_by_a_question_for_each_pair_of_them(seed, K):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat(np.arange(K), 10))
-    # Within a class less than 2 apart, between two at least 8.
+    # Points of one class are less than 2 apart, points of two classes at least 8.
     X = rng.uniform(0, 1, size=(len(y), 2)) + 10 * y[:, None] * [1, 0]
     found = farthest_first(X, lambda i, j: y[i] == y[j], K * (K - 1) // 2, K, random_state=seed)
     assert set(found.neighbourhoods) >= set(range(K))

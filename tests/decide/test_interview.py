@@ -331,7 +331,7 @@ def test_progress_counts_predictions_of_random_pairs():
         (2, [0.9] * 2 + [0.1] * 2, 4, "4 of 10 random pairs"),
     ],
 )
-def test_advice_follows_the_predictions(n_same, p_same, n_right, advice):
+def test_advice_depends_on_the_share_of_right_predictions(n_same, p_same, n_right, advice):
     interview = Interview(blobs(0, n=60)[0], 3, random_state=0)
     for n, p in enumerate(p_same):
         reply = "same" if n < n_same else "different"

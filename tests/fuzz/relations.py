@@ -37,7 +37,7 @@ def _clique(rng: Rng, n: int) -> np.ndarray:
 
 
 def _cliques(rng: Rng, n: int) -> np.ndarray:
-    """Draw relations of teachers: each relates all points of a small batch."""
+    """Draw relations from teachers, each of whom relates all points of a small batch."""
     batches = np.array_split(rng.permutation(n), max(1, n // 4))
     return np.concatenate([b[np.column_stack(np.triu_indices(len(b), 1))] for b in batches])
 

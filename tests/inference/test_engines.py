@@ -192,7 +192,7 @@ def accepted_networks(name):
 
 @EVERY
 def test_engines_keep_no_state_and_copy_nothing(name):
-    """A call changes neither its argument nor, even if its result is overwritten, the next call."""
+    """Calls leave their argument unchanged, and do not share memory with later results."""
     for graph, infer in accepted_networks(name):
         unary, other = evidence(graph, strong=False), evidence(graph, strong=True)
         before, first = unary.copy(), infer(unary)

@@ -47,7 +47,7 @@ def test_the_nodes_that_an_error_names_are_a_minimal_contradiction(seed):
 
 
 def test_the_data_hint_at_an_assignment():
-    """Near the hardest density a search needs a proof or a long walk, but the clusters help."""
+    """Search near the hardest density, where only the clusters of the data make it quick."""
     graph, hidden = planted_colouring(1000, 3, 5, 0)
     wrong = hidden.copy()
     wrong[:50] = (wrong[:50] + 1) % 3

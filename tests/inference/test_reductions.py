@@ -64,7 +64,7 @@ def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
 
 @given(problem=networks(max_states=2, p_forbidden=0.5))
 def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
-    """The cycle in the error has an odd length, and its neighbours are cannot-linked."""
+    """The error shows a cycle of odd length whose consecutive points are cannot-linked."""
     graph = simplify(problem[0])
     hard = {frozenset(edge) for edge in graph.edges[graph.weights == -np.inf].tolist()}
     try:

@@ -97,7 +97,7 @@ def test_a_distributed_fit_uses_the_chosen_engine(inference):
         fit_model(da.from_array(X, chunks=(97, -1)), known, inference="gibbs")
 
 
-def test_a_start_of_responsibilities_and_one_that_goes_on():
+def test_starts_from_responsibilities_and_warm_starts():
     rng, X, _ = problem("nothing")
     r, far = rng.dirichlet(np.ones(K), N), da.from_array(X, chunks=(250, -1))
     options = {"init_params": r, "max_iter": 3, "tol": 0, "warm_start": True}

@@ -68,7 +68,7 @@ def test_e_step_equals_the_sum_over_all_assignments_of_points(seed, n_components
     for name, route in itertools.product(("auto", "junction_tree", "enumerate"), routes):
         infer = ENGINES[name](side.graph)
         posterior = e_step(X, theta, side, infer, log_z_prior=route)
-        # Sums of at most 729 products of a dozen factors: a few hundred roundings.
+        # Sums of 729 products of a dozen factors allow an error of a few hundred roundings.
         np.testing.assert_allclose(posterior.responsibilities, expected, rtol=1e-9, atol=1e-13)
         assert posterior.log_evidence == pytest.approx(evidence, rel=1e-10, abs=1e-10)
         nodes = np.array([expected[side.node_of == j][0] for j in range(side.n_nodes)])

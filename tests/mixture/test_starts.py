@@ -312,7 +312,7 @@ def truth_and_default(X, y, known, seed, **options):
 
 
 def scene(seed):
-    """Return the scenes of chapter 7, in which day and night decide who is seen together."""
+    """Return the data of chapter 7, where light differs more than persons do."""
     X, person = datasets.vertical_classes(random_state=seed)[:2]
     day, rng, must_link, cannot_link = X[:, 1] > 0, np.random.default_rng(seed), [], []
     for _ in range(12):

@@ -32,7 +32,7 @@ def mixture(rng, K, D):
 
 
 def as_theta(parameters):
-    """Return the package's parameters as the primer's, with a full matrix for each component."""
+    """Convert the package's parameters to the primer's, with one full matrix per component."""
     K, D = parameters.means.shape
     S = parameters.covariances
     whole = S[:, :, None] * np.eye(D) if S.ndim == 2 else S

@@ -60,7 +60,7 @@ def outcomes(move):
             waiting += [[*before, turn] for turn in range(1, rng.options[place])]
 
 
-def after(move, everything, K):
+def distribution_after(move, everything, K):
     """Return the distribution over assignments after a move from the posterior."""
     q, places = np.zeros(len(everything.z)), K ** np.arange(everything.z.shape[1])[::-1]
     for z, p in zip(everything.z, everything.p, strict=True):
@@ -79,7 +79,7 @@ def test_no_move_changes_the_posterior(seed, J, K):
     everything = enumerate_all(*net)
     for move in (primer.single_moves, primer.cluster_move):
         before = everything.z.copy()
-        q = after(lambda z, rng, move=move: move(z, *net, rng), everything, K)
+        q = distribution_after(lambda z, rng, move=move: move(z, *net, rng), everything, K)
         np.testing.assert_allclose(q, everything.p, atol=1e-12)
         np.testing.assert_array_equal(everything.z, before)
 

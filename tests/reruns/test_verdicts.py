@@ -77,7 +77,7 @@ def test_a_value_may_be_compared_with_the_mean_of_two():
     assert (found.n_failed, found.holds) == (1, False)
 
 
-def test_gains_are_distinguished_from_levels():
+def test_gains_over_a_method_are_not_read_as_levels():
     """From 0.2 to 0.9 a gains 0.7; b, which stays below, gains 0.75."""
     levels = {("a", "0"): 0.2, ("a", "9"): 0.9, ("b", "0"): 0.1, ("b", "9"): 0.85}
     rows = [row(v, method=m) | {"n": n} for (m, n), v in levels.items()]
