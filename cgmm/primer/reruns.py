@@ -22,5 +22,5 @@ def wrong_order(d, n):
 
 
 def realisations_needed(d, alpha):
-    """The fewest n of which the order is wrong so seldom."""
+    """The fewest n whose mean has the wrong sign with probability alpha."""
     return np.ceil((ndtri(alpha) * d.std(ddof=1) / d.mean()) ** 2)
