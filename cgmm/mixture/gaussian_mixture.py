@@ -20,11 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
 from cgmm.large.chunks import Chunks, fetch, like_array, read_chunks
-from cgmm.mixture.base import ConstrainedMixture
-from cgmm.mixture.covariance_prior import CovariancePrior
+from cgmm.mixture.base import ConstrainedMixture, ImputingMixture
 from cgmm.mixture.doubts import poor_maximum, thin_covariances
 from cgmm.mixture.gaussian import Parameters, sample, whiten
-from cgmm.mixture.imputing import ImputingMixture
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
     MOST_POINTS,
@@ -33,7 +31,7 @@ from cgmm.mixture.initialise import (
     named_start,
 )  # fmt: skip
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
-from cgmm.mixture.pooling import POOLINGS
+from cgmm.mixture.pooling import POOLINGS, CovariancePrior
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
 from cgmm.mixture.weights import kept_alive
 from cgmm.network import Engine, SideInformation

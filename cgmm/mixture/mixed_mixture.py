@@ -13,11 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from cgmm.mixture.base import ImputingMixture
 from cgmm.mixture.categorical import Categories, draw_categories, one_hot_with_gaps
 from cgmm.mixture.columns import FROM_DTYPE, Columns, as_table
 from cgmm.mixture.doubts import thin_covariances
 from cgmm.mixture.gaussian_mixture import check_scale
-from cgmm.mixture.imputing import ImputingMixture
 from cgmm.mixture.initialise import check_responsibilities
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.mixed import MixedFamily, MixedParameters, MixedPoints, coordinates

@@ -1,10 +1,12 @@
-"""Four poolings of one scatter: full, tied, diagonal, spherical. Chapters 2 and 3.
+"""Four poolings of one scatter (full, tied, diagonal, spherical), and a prior of covariances.
 
 =====  ====================================================================
 N_k    counts; S_k scatter about the weighted means
 r_ik   responsibilities q(z_i = k), for any distribution q over assignments
 F      the bound, F(q, θ) = E_q[log p(X, z | θ)] + H(q) ≤ log p(X | θ)
 ε      reg_covar, added to the diagonal of each covariance
+D, K   dimensions of the points, and number of components
+ν      degrees of freedom of the prior, e.g. D + 2; Λ its scale matrix (D, D)
 =====  ====================================================================
 
 What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
@@ -15,6 +17,11 @@ Adding ε to the diagonal maximises, for given responsibilities, the *penalised*
 
 and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
 therefore fall, but by no more than the penalty, at the same counts N_k, falls.
+
+Components with few points can have an inverse Wishart prior,
+``p(Σ_k) ∝ |Σ_k|^(-(ν + D + 1) / 2) exp(-½ tr Λ Σ_k⁻¹)``. An M-step then maximises the bound plus
+``Σ_k log p(Σ_k)``: it adds Λ to each scatter and ν + D + 1 to each count. A shared covariance has
+the prior once, and diagonal ones have the same density at diagonal matrices. Chapters 2 and 3.
 """
 
 from __future__ import annotations
@@ -25,12 +32,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from cgmm.mixture import products
-from cgmm.mixture.covariance_prior import CovariancePrior
 from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.missing import PointsWithGaps
 from cgmm.mixture.weights import closed_form
 from cgmm.numerics import BoolArray, FloatArray, block_height, cut
+
+# ------------------------------------------------------------ poolings of covariances
+
 
 # A component with a smaller expected count is dead: its moments would be denormal numbers.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
@@ -304,7 +313,7 @@ def _not_negligible(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArra
     return np.take(X.T, matter, axis=1), r[matter]
 
 
-# ---------------------------------------------------------------------------- the bound
+# ------------------------------------------------------------ the bound
 
 
 def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
@@ -385,3 +394,53 @@ def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> flo
     # tr Σ_k⁻¹ = tr W_kᵀ W_k
     traces = np.square(whiteners).reshape(len(counts), -1).sum(axis=1)
     return float(0.5 * reg_covar * np.dot(counts, traces))
+
+
+# ------------------------------------------------------------ a prior of covariances
+
+
+class CovariancePrior(NamedTuple):
+    """ν and Λ of the inverse Wishart prior."""
+
+    degrees: float
+    """ν ≥ 0."""
+    scale: FloatArray
+    """(D, D) Λ, symmetric and positive definite."""
+
+    @classmethod
+    def of(cls, given: Any, X: Any, n_components: int) -> CovariancePrior | None:
+        """Return the prior that ``covariance_prior`` of an estimator stands for."""
+        if given is None or isinstance(given, CovariancePrior):
+            return given
+        n_dims = X.shape[1]
+        if isinstance(given, str):
+            # Fraley and Raftery (2007), sect. 2.2: K components share the volume of all the data
+            is_complete = not isinstance(X, PointsWithGaps)
+            scatter = np.atleast_2d(np.cov(X.T)) if is_complete else X.single.covariances[0]
+            return cls(n_dims + 2, scatter / n_components ** (2 / n_dims))
+        degrees, scale = float(given[0]), np.asarray(given[1], dtype=float)
+        is_square = scale.shape == (n_dims, n_dims) and np.allclose(scale, scale.T)
+        if not (degrees >= 0 and is_square and np.linalg.eigvalsh(scale).min() > 0):
+            raise ValueError(
+                f"covariance_prior is ({degrees:g}, an array of shape {scale.shape}); it must be "
+                f"(ν, Λ) with ν ≥ 0 and Λ symmetric, positive definite and of shape "
+                f"({n_dims}, {n_dims}), or 'fraley-raftery'."
+            )
+        return cls(degrees, scale)
+
+    def added_to(
+        self, counts: FloatArray, scatter: FloatArray, shared: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return counts (K,) and scatter, full or its diagonals, with those of the prior."""
+        more = self.degrees + len(self.scale) + 1
+        scale = np.diag(self.scale) if scatter.ndim == 2 else self.scale
+        return counts + (more / len(counts) if shared else more), scatter + scale
+
+    def log_density(self, covariances: FloatArray, shared: bool) -> float:
+        """Return Σ_k log p(Σ_k), up to a constant, of covariances in the form of θ."""
+        whiteners, log_dets = whiten(covariances[:1] if shared else covariances)
+        if whiteners.ndim == 2:
+            traces = np.square(whiteners) @ np.diag(self.scale)
+        else:
+            traces = np.einsum("kde,ef,kdf->k", whiteners, self.scale, whiteners)
+        return float(-0.5 * ((self.degrees + len(self.scale) + 1) * log_dets + traces).sum())

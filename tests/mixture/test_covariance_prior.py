@@ -10,7 +10,7 @@ from scipy.stats import invwishart
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.mixture import POOLINGS, Parameters, log_joint
-from cgmm.mixture.covariance_prior import CovariancePrior
+from cgmm.mixture.pooling import CovariancePrior
 
 PRIOR = CovariancePrior(4.0, np.array([[0.5, 0.1], [0.1, 0.3]]))
 
