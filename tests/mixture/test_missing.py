@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from every_assignment import every_assignment
 from mixture_problems import groups, random_mixture
 from refusals import refused
-from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
@@ -83,21 +81,6 @@ def test_the_maximum_of_a_monotone_pattern_has_a_closed_form():
     np.testing.assert_allclose(model.means_[0], [x.mean(), mean_y], rtol=1e-5)
     off, var_y = slope * x.var(), residual + slope**2 * x.var()
     np.testing.assert_allclose(model.covariances_[0], [[x.var(), off], [off, var_y]], rtol=1e-5)
-
-
-def test_evidence_with_relations_is_the_sum_over_all_assignments():
-    rng = np.random.default_rng(1)
-    X = delete(rng, groups(0, 7, 3, 2)[0], 0.4)
-    ties = {"must_link": [[0, 3]], "cannot_link": [[1, 2], [2, 4]]}
-    rows = [(0, 3, np.inf), (1, 2, -np.inf), (2, 4, -np.inf)]
-    model = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0, max_iter=5).fit(X, **ties)
-    theta = model.parameters_
-    z, logs = every_assignment(with_gaps(X), theta, rows)
-    prior = np.log(theta.weights)[z].sum(axis=1)
-    expected = logsumexp(logs) - logsumexp(prior)
-    assert model.log_evidence_ == pytest.approx(expected, abs=1e-8)
-    r = np.stack([np.exp(logs - logsumexp(logs)) @ (z == k) for k in range(2)], axis=1)
-    np.testing.assert_allclose(model.responsibilities_, r, atol=1e-8)
 
 
 def test_a_complete_table_is_left_as_it_is():

@@ -57,14 +57,19 @@ def test_density_is_the_product_over_present_cells():
     assert model.bic(table) == pytest.approx(-2 * model.log_evidence_ + (2 + 15 + 9) * np.log(240))
 
 
-def test_evidence_with_relations_is_the_sum_over_all_assignments():
+@pytest.mark.parametrize("mixture", [ConstrainedGaussianMixture, MixedMixture])
+def test_evidence_with_relations_is_the_sum_over_all_assignments(mixture):
     table, _ = penguins(n=7, share=0.3)
-    known = {"must_link": [[0, 3]], "cannot_link": [[1, 2], [2, 4]]}
+    if mixture is ConstrainedGaussianMixture:
+        table = table[["length", "depth"]].astype(float).fillna({"length": 40.0})
+    ties = {"must_link": [[0, 3]], "cannot_link": [[1, 2], [2, 4]]}
     rows = [(0, 3, np.inf), (1, 2, -np.inf), (2, 4, -np.inf)]
-    model = MixedMixture(2, reg_covar=0.5, random_state=0, max_iter=5).fit(table, **known)
+    model = mixture(2, reg_covar=0.5, random_state=0, max_iter=5).fit(table, **ties)
     z, logs = every_assignment(model._read_new(table), model.parameters_, rows)
     prior = np.log(model.weights_)[z].sum(axis=1)
     assert model.log_evidence_ == pytest.approx(logsumexp(logs) - logsumexp(prior), abs=1e-8)
+    r = np.stack([np.exp(logs - logsumexp(logs)) @ (z == k) for k in range(2)], axis=1)
+    np.testing.assert_allclose(model.responsibilities_, r, atol=1e-8)
 
 
 def test_columns_of_one_kind_give_the_fits_of_the_other_mixtures():
