@@ -9,7 +9,7 @@ iterations. Times are of the process, so that other programs do not count.
 
 Pairs are drawn from the true classes. *apart*: no point is in two pairs [lu2007, sect. 5.1.1];
 *overlapping*: both ends are drawn independently, so that relations hang together. All problems are
-feasible, as the true classes honour all pairs; a fit that raises an error has failed, and has no
+feasible, as the true classes satisfy all pairs; a fit that raises an error has failed, and has no
 time.
 
 Nothing of the peer is changed: its imports and arguments work with today's libraries. Three of its

@@ -212,7 +212,7 @@ def _raise_infeasible(graph: Graph, allowed: BoolArray, noun: str) -> None:
             blamed = rest if proof.proved and proof.states is None else blamed
     raise NetworkError(
         f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "
-        f"all honour: that is proved. Remove a cannot-link between them, or use more {noun}s.",
+        f"all satisfy: that is proved. Remove a cannot-link between them, or use more {noun}s.",
         graph.named(blamed),
     )
 

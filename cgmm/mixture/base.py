@@ -32,7 +32,7 @@ from cgmm.large.batches import Average, add_statistics, scale_statistics, step
 from cgmm.large.blocks import Blocks, Points, workers
 from cgmm.mixture.doubts import doubted_relations
 from cgmm.mixture.family import Family, log_joint
-from cgmm.mixture.initialise import honour, subsample_for_init
+from cgmm.mixture.initialise import adapt_to_evidence, subsample_for_init
 from cgmm.mixture.loop import Run, assigned, expectation, follow, warn_about
 from cgmm.mixture.problem import (
     SPANNING_TREE,
@@ -155,7 +155,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
 
     def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
         """Return θ made of responsibilities that agree with what is known."""
-        r = honour(self._responsibilities(X, rng), side)
+        r = adapt_to_evidence(self._responsibilities(X, rng), side)
         return self._family().start(X, side.counted(r))
 
     def _responsibilities(self, X: Any, rng: Rng) -> FloatArray:
@@ -224,7 +224,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         ------
         ValueError
             If the data are not finite or too few, or degenerate for the model; if what is known
-            contradicts itself or cannot be honoured with K components; if a start does not fit; or
+            contradicts itself or cannot be satisfied with K components; if a start does not fit; or
             if the engine cannot do what is asked.
         KeyboardInterrupt
             If interrupted before there is an iteration to keep, or once more after that.
@@ -525,7 +525,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         ------
         ValueError
             If relations name a point that does not exist, contradict each other or cannot be
-            honoured; if the engine of the fit cannot do what is asked.
+            satisfied; if the engine of the fit cannot do what is asked.
         """
         if must_link is cannot_link is preferences is None:
             return most_probable(self.predict_proba(X))
@@ -648,7 +648,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """Return the Bayesian information criterion; lower is better.
 
         θ of a fit with relations is not what fits the points best by themselves, so ``bic(X)``
-        holds against it what it was told to honour; with relations or labels, choose K by
+        holds against it what it was told to satisfy; with relations or labels, choose K by
         ``bic()``, of fits that were told the same.
 
         Parameters

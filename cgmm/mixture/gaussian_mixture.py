@@ -109,8 +109,8 @@ class ConstrainedGaussianMixture(ImputingMixture):
         breaks no hard relation, the best of ten runs where N ≤ K², and scikit-learn's where there
         is none; "k-means++", "random" and "random_from_data" use the points alone; "labels" the
         means of the labelled points; "chunklets" the centroids of large chunklets far apart. A
-        start is made to agree with what is known (:func:`cgmm.mixture.honour`). An array is taken
-        as these responsibilities themselves.
+        start is adapted to labels and relations (:func:`cgmm.mixture.adapt_to_evidence`). An array
+        is taken as these responsibilities themselves.
     weights_init : (K,) array, default=None
         Weights of the start, instead of those from ``init_params``.
     means_init : (K, D) array, default=None

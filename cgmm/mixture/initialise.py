@@ -213,7 +213,7 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
     return nearest(X, chunklet_seeds(X, side.node_of, n_components, rng))
 
 
-def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
+def adapt_to_evidence(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
     """Return responsibilities that agree with what is known: labels, allowed classes, chunklets.
 
     Parameters
@@ -232,7 +232,7 @@ def honour(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
     Examples
     --------
     >>> side = SideInformation.build(3, labels=[1, -1, -1], must_link=[[1, 2]])
-    >>> honour(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), side)
+    >>> adapt_to_evidence(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), side)
     array([[0. , 1. ],
            [0.5, 0.5],
            [0.5, 0.5]])
@@ -329,7 +329,7 @@ def named_start(
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
         responsibilities = STARTS[name](X, n_components, rng)
-    return responsibilities if side.is_empty else honour(responsibilities, side)
+    return responsibilities if side.is_empty else adapt_to_evidence(responsibilities, side)
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:

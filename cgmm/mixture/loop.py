@@ -120,7 +120,7 @@ def e_step(
     ------
     ValueError
         If a covariance is not positive definite, a point has no density under any component, or no
-        assignment honours all that is known.
+        assignment satisfies all that is known.
 
     Notes
     -----

@@ -210,7 +210,7 @@ class AssignmentModel:
     """The engine applied to the graph, an ``Inference``; None where nothing is known."""
     n_components: int
     possible: IntArray | None = None
-    """(n_nodes,) an assignment that honours all that is hard, where the engine looks for none."""
+    """(n_nodes,) an assignment that satisfies all that is hard, where the engine looks for none."""
     update: str = "ignore"
     """Name of the weights' update; never "auto"."""
     update_weights: Update = closed_form

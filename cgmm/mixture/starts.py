@@ -37,10 +37,10 @@ from cgmm.large.chunks import fetch
 from cgmm.mixture import products
 from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.initialise import (
+    adapt_to_evidence,
     from_chunklets,
     from_kmeans,
     from_labels,
-    honour,
     subsample_rows,
 )  # fmt: skip
 from cgmm.mixture.missing import PointsWithGaps, filled
@@ -725,7 +725,7 @@ class Stages:
         n_far, n_random = (max(1, min(n, self.n_affordable(stage))) for n in (N_FAR, N_RANDOM))
 
         def of_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
-            return name, honour(r, side)[heads].T
+            return name, adapt_to_evidence(r, side)[heads].T
 
         if stage != SHARED:
             yield of_nodes("K-means", self.kmeans)

@@ -188,7 +188,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
         raise NetworkError(
             f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
             f"tied with log-weight {graph.weights[found[0]]:g} (edge {found[0]}; {len(found)} such "
-            "edges). Choose an engine that honours edges: inference='auto'.",
+            "edges). Choose an engine that takes edges: inference='auto'.",
             graph.named(graph.edges[found[0]]),
         )
 

@@ -9,10 +9,10 @@ from cgmm import COPKMeans
 from cgmm.mixture import (
     POOLINGS,
     STARTS,
+    adapt_to_evidence,
     from_chunklets,
     from_labels,
     from_responsibilities,
-    honour,
     seeds,
 )
 from cgmm.mixture.initialise import from_kmeans, subsample_rows
@@ -103,7 +103,7 @@ def test_points_of_a_chunklet_start_alike_at_the_mean_of_their_starts():
     r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
     side = SideInformation.build(4, must_link=[[0, 1], [1, 3]])
     expected = np.array([[1.7, 1.3], [1.7, 1.3], [0.3, 2.7], [1.7, 1.3]]) / 3
-    np.testing.assert_allclose(honour(r, side), expected, rtol=1e-15)
+    np.testing.assert_allclose(adapt_to_evidence(r, side), expected, rtol=1e-15)
 
 
 def test_a_start_of_weighted_chunklets_is_the_mean_of_their_points():
@@ -111,7 +111,7 @@ def test_a_start_of_weighted_chunklets_is_the_mean_of_their_points():
     r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
     side = SideInformation.build(4, must_link=[[0, 1], [2, 3]])
     weighted = side.weighted(np.array([2.0, 1.0, 0.0, 0.0]))
-    found = honour(r, weighted)
+    found = adapt_to_evidence(r, weighted)
     np.testing.assert_allclose(found[:2], [[0.8, 0.2]] * 2, rtol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
 
@@ -121,10 +121,10 @@ def test_components_take_the_names_of_the_classes_that_most_points_show():
     start = np.eye(2)[[1] * 5 + [0, 0, 1]]
     must_link = [[0, j] for j in range(1, 5)]
     side = SideInformation.build(8, labels=[0] * 7 + [1], must_link=must_link)
-    np.testing.assert_array_equal(honour(start, side).argmax(axis=1), [0] * 7 + [1])
+    np.testing.assert_array_equal(adapt_to_evidence(start, side).argmax(axis=1), [0] * 7 + [1])
     free = SideInformation.build(9, labels=[0] * 7 + [1, -1], must_link=must_link)
     # The unlabelled point, started with the five, is renamed with them.
-    assert honour(np.vstack([start, [[0.0, 1.0]]]), free)[8].tolist() == [1.0, 0.0]
+    assert adapt_to_evidence(np.vstack([start, [[0.0, 1.0]]]), free)[8].tolist() == [1.0, 0.0]
 
 
 def test_excluded_components_of_a_start_are_replaced_by_equal_ones():
@@ -132,7 +132,7 @@ def test_excluded_components_of_a_start_are_replaced_by_equal_ones():
     start = np.eye(3)[[0, 1, 0, 2]]
     side = SideInformation.build(4, labels=allowed)
     expected = [[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]
-    np.testing.assert_array_equal(honour(start, side), expected)
+    np.testing.assert_array_equal(adapt_to_evidence(start, side), expected)
 
 
 @pytest.mark.parametrize(("n_points", "n_init"), [(36, 10), (37, 1)])

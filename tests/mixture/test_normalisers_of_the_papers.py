@@ -17,8 +17,8 @@ PATH = SideInformation.build(4, cannot_link=[[0, 1], [1, 2]])
 def test_the_derivative_of_z_needs_the_factor_that_picks_a_class():
     """[shental2003, sect. 2.2] prints the sum of all K derivatives for each of them."""
     z = np.array(list(product(range(3), repeat=4)))
-    honours = (z[:, 0] != z[:, 1]) & (z[:, 1] != z[:, 2])
-    without_j = honours[:, None] * ALPHA[z].prod(axis=1)[:, None] / ALPHA[z]
+    satisfies = (z[:, 0] != z[:, 1]) & (z[:, 1] != z[:, 2])
+    without_j = satisfies[:, None] * ALPHA[z].prod(axis=1)[:, None] / ALPHA[z]
     as_printed = without_j.sum()  # no l in it
     corrected = (without_j[:, :, None] * (z[:, :, None] == np.arange(3))).sum(axis=(0, 1))
     log_z, counts = Prior(PATH, AUTO).log_z_and_counts(np.log(ALPHA))
