@@ -382,7 +382,7 @@ def give_palette(path: Path) -> None:
         if image.mode == "P" or (image.mode == "RGBA" and image.getextrema()[3][0] < 255):
             return
         full = image.convert("RGB")
-    # This method keeps the colours exactly if there are few enough.
+    # This method keeps the colours exactly if the palette has room for all of them.
     reduced = full.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     error = np.asarray(reduced.convert("RGB"), dtype=float) - np.asarray(full, dtype=float)
     if np.sqrt(np.mean(error**2)) <= LARGEST_ERROR:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-# Scales that are tried, the largest first.
+# Scales are tried in steps from the largest that has room down to this one.
 LEAST_SCALE = 0.36
 STEP = 0.02
 # The space between two texts, and the distance at which a text belongs to an edge, in points.
@@ -121,7 +121,7 @@ def _width(box: Box) -> float:
 
 
 def read(panel: ElementTree.Element, ground: Box, known: dict, box_of: Callable) -> Panel:
-    """Return what has to be known of a panel."""
+    """Return a panel with its axes, texts and marks."""
     places = places_of(panel)
     texts = [one._replace(beside=beside(one.box, places)) for one in texts_of(panel, box_of)]
     return Panel(ground, texts, marks_of(panel, known, box_of))

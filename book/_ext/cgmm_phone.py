@@ -18,15 +18,13 @@ from xml.etree import ElementTree
 
 import cgmm_narrow
 import numpy as np
-from cgmm_narrow import Box, Narrowed
+from cgmm_narrow import LINK, SVG, Box, Narrowed
 
 # The column of a telephone 390 pixels wide, and the smallest letters on it, both in pixels.
 COLUMN = 358
 SMALLEST = 11
 # The space around a panel, in points.
 PAD = 4
-SVG = "{http://www.w3.org/2000/svg}"
-LINK = "{http://www.w3.org/1999/xlink}href"
 STEP = re.compile(r"(translate|rotate|scale)\(([^)]*)\)")
 NUMBER = re.compile(r"-?[\d.]+")
 

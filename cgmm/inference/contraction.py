@@ -300,7 +300,7 @@ class Compress(NamedTuple):
             _store_pairs(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Fill in the best state of each v, given those of a and b."""
+        """Fill in the best state of each v, given the states of a and b."""
         (a, v), b = self.left.ends.T, self.right.ends[:, 1]
         score = h[v] + _condition_tables(self.left, tables, z, a)
         score += _condition_tables(self.right, tables, z, b)
@@ -313,7 +313,7 @@ class Compress(NamedTuple):
     def _tables_of_both_edges(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return (E, K, K) log-potentials of (v, a) including those of v, and of (v, b)."""
+        """Return (E, K, K) log-potentials of the edges (v, a), v's own included, and (v, b)."""
         left, right = self.left.take(part), self.right.take(part)
         with_a = _orient_tables(left, tables) + h[left.ends[:, 1]][:, None, :]
         return with_a.transpose(0, 2, 1), _orient_tables(right, tables)

@@ -347,11 +347,11 @@ class Mirror(NamedTuple):
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
     def leave(self, of_contracted: FloatArray) -> FloatArray:
-        """Return the marginals of the nodes, given those of contracted nodes (contracted, 2)."""
+        """Return the nodes' marginals from the marginals (n_contracted, 2) of contracted nodes."""
         return self._mirror_rows(of_contracted[self.node_of])
 
     def trace_back(self, s: IntArray) -> IntArray:
-        """Return the states of the nodes, given those of contracted nodes."""
+        """Return the nodes' states from the states of contracted nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
     def _mirror_rows(self, rows: FloatArray) -> FloatArray:

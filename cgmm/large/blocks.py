@@ -34,7 +34,7 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, lo
 Points = FloatArray | csr_array
 """Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""As ``map``: from a function and its arguments to the results, in the order of the arguments."""
+"""Function like ``map`` that returns results in the order of the arguments."""
 
 
 class Block(NamedTuple):

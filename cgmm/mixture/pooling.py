@@ -431,7 +431,7 @@ class CovariancePrior(NamedTuple):
     def added_to(
         self, counts: FloatArray, scatter: FloatArray, shared: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return counts (K,) and scatter, full or its diagonals, with those of the prior."""
+        """Return counts (K,) and scatter (full or diagonal), both with the prior's share added."""
         more = self.degrees + len(self.scale) + 1
         scale = np.diag(self.scale) if scatter.ndim == 2 else self.scale
         return counts + (more / len(counts) if shared else more), scatter + scale

@@ -54,8 +54,8 @@ AUTOMATIC = ("auto", SPANNING_TREE)
 LARGEST_ODDS = 1e9
 # Table entries that exact inference may visit in a default fit: about a second's worth, and more
 # for many points, where the rest of the fit takes as long. A run calls the posterior's engine about
-# 30 times; exact updates call that of the prior three times as often, as
-# tests/mixture/test_costs_of_a_fit.py counts.
+# 30 times, and exact updates of the weights call that of the prior about 120 times;
+# tests/mixture/test_costs_of_a_fit.py bounds the sum.
 OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS_OF_A_FIT, PRIOR_CALLS_OF_A_FIT = 1e8, 1e3, 30, 120
 # Steps of the search for an assignment that satisfies all hard relations, before EM begins. The
 # later search for labels starts from EM's posterior and takes as many steps as it needs.
@@ -284,7 +284,7 @@ class AssignmentModel:
         # All relations: the engine may leave out some of them, on each partition again.
         return Cluster.of(chunks, self.side._replace(graph=self.graph), apply)
 
-    # ------------------------------------------------------------------ what is said of a run
+    # ------------------------------------------------------------------ results of a run
 
     def report(self, run: Run) -> Run:
         """Return the run with its log-evidence, whichever normaliser the update assumed."""
@@ -352,7 +352,7 @@ class AssignmentModel:
 
 @contextmanager
 def silence(kind: type[Warning] | None = None) -> Iterator[None]:
-    """Drop the warnings of an engine inside this block: all of them, or those of one kind."""
+    """Drop all warnings of an engine inside this block, or only those of one kind."""
     with WarnedOnce() as warned:
         yield
         warned.held[:] = [held for held in warned.held if kind and held[1] is not kind]
