@@ -48,10 +48,14 @@ class Block(NamedTuple):
     """What is known of these points."""
     infer: Infer | None
     """The engine, applied to their network; None if nothing is known of them."""
+    kept: Points | None = None
+    """The points if cells are empty: they stay sorted by pattern from one E-step to the next."""
 
     @property
     def X(self) -> Points:
         """(B, D) the points."""
+        if self.kept is not None:
+            return self.kept
         source: Any = self.source
         is_array = isinstance(source, np.ndarray)
         if isinstance(self.rows, slice) or not is_array or not source.flags.f_contiguous:
@@ -171,7 +175,8 @@ def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
     part = side.without_edges(node_of[starts], rows, np.cumsum(is_first) - 1)
     part = part._replace(starts=starts)
     infer = None if part.is_empty else partial(normalise_nodes, part)
-    return Block(X, as_slice(rows), part, infer)
+    kept = X[rows] if getattr(X, "has_gaps", False) else None
+    return Block(X, as_slice(rows), part, infer, kept)
 
 
 def as_slice(rows: IntArray) -> slice | IntArray:
