@@ -31,10 +31,7 @@ SOURCES := _config.yml _toc.yml $(shell find book cgmm -type f -not -name '*.pyc
     versions package lock
 
 help:
-	@awk -F ':.*## ' '/^##@/ { print substr($$0, 5) ":" } \
-	    /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
-
-##@ To read the book, and to change it
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 book: $(if $(SPHINX),_build/sphinx$(SPHINX)/.ready,$(BOOK)) ## build the book; a warning is an error (SPHINX=9: without jupyter-book)
 ifdef SPHINX
@@ -68,16 +65,15 @@ test: $(READY) ## the package and its doctests, the course, the pages in a brows
 chapters: $(READY) ## each cell of each notebook against what it shows
 	$(PYTEST) -m "not slow" --ignore=book/reruns book
 
-check: lint ## while editing: lint, types, the core's tests, one chapter
+check: lint ## while editing: `make lint` (style, types, wording), the core's tests, one chapter
 	$(PYTEST) -m "not slow" $(CORE)
 
-lint: $(READY) ## style, types and wording
+# Style, types and wording.
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/wording.py
-
-##@ For maintainers
 
 test-all: $(READY) ## make test, make chapters, and what takes long and has a quicker twin there
 	$(PYTEST)
@@ -96,7 +92,7 @@ bench: $(READY) ## run the measurements in benchmarks/
 fuzz: $(READY) ## all laws on new examples, ten thousand random problems
 	CGMM_EXPLORE=1 $(BIN)/python -m pytest $(UNIT)
 
-mutants: $(READY) ## which branches does no test take, which mistakes does none notice? (MUTANTS=mixture)
+mutants: $(READY) ## find branches that no test takes, and mistakes that none notices (MUTANTS=mixture)
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(UNIT)
 	$(BIN)/coverage combine --quiet
