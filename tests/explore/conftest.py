@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from moving_dot import make
+from moving_dot import make_explorer
 from playwright.sync_api import Browser, Page
 
 from cgmm.explore import Explorer
@@ -20,11 +20,11 @@ PAGE = """<!doctype html>
 
 @pytest.fixture(scope="session")
 def explorer() -> Explorer:
-    return make()
+    return make_explorer()
 
 
 @pytest.fixture(autouse=True)
-def _no_figure_is_left_over():
+def _check_that_figures_are_closed():
     plt.close("all")
     yield
     assert not plt.get_fignums()
@@ -35,7 +35,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]
     """Open a page with this HTML, and fail on any error of its scripts."""
     errors, contexts = [], []
 
-    def open_one(html: str, width: int = 900, **options) -> Page:
+    def open_html(html: str, width: int = 900, **options) -> Page:
         path = tmp_path / "page.html"
         path.write_text(PAGE.format(explorers=html), encoding="utf8")
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)
@@ -46,7 +46,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]
         page.goto(path.as_uri())
         return page
 
-    yield open_one
+    yield open_html
     for context in contexts:
         context.close()
     assert not errors

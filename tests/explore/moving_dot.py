@@ -13,7 +13,7 @@ from cgmm import plot
 from cgmm.explore import Choice, Explorer, Slider
 
 
-def draw(n, side):
+def draw_dot(n, side):
     """Draw a dot on a line; to the left of the middle it does not move."""
     figure, ax = plt.subplots(figsize=(2, 1))
     ax.set(xlim=(-5, 5), ylim=(-1, 1))
@@ -21,29 +21,29 @@ def draw(n, side):
     return figure
 
 
-def describe(n, side):
+def describe_dot(n, side):
     return f"A dot at {max(n, 1) * side}, for n = {n}."
 
 
-def make(**changes) -> Explorer:
+def make_explorer(**changes) -> Explorer:
     arguments = {
-        "draw": draw,
+        "draw": draw_dot,
         "controls": {
             "n": Slider("steps", [0, 1, 2, 4], start=1, button="Next step"),
             "side": Choice("to the", {"left": -1, "right": 1}),
         },
         "title": "A dot that moves",
-        "describe": describe,
+        "describe": describe_dot,
         **changes,
     }
     return Explorer(**arguments)
 
 
-def read(html: str) -> BeautifulSoup:
+def parse_html(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
-def pixels(address: str) -> np.ndarray:
+def decode_webp(address: str) -> np.ndarray:
     kind, encoded = address.split(",")
     assert kind == "data:image/webp;base64"
     image = Image.open(io.BytesIO(base64.b64decode(encoded)))
@@ -51,10 +51,10 @@ def pixels(address: str) -> np.ndarray:
     return np.asarray(image)
 
 
-def drawn_frames(**values) -> np.ndarray:
+def render_frame(**values) -> np.ndarray:
     """Return the pixels of the drawing function in the book's style at 144 dots per inch."""
     with plt.style.context(["default", plot.STYLE]):
-        figure = draw(**values)
+        figure = draw_dot(**values)
         figure.set_dpi(144)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()

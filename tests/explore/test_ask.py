@@ -40,14 +40,14 @@ def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
     """Start the command and return the address that it prints first."""
     running = []
 
-    def start_one(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
+    def start_server(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
         command = [sys.executable, "-m", "cgmm", "ask", str(table), "--classes", "3"]
         answers = ["--answers", str(table.parent / "answers.jsonl")]
         command += [*answers, "--no-browser", *options]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return running[-1], re.search(r"http\S+", running[-1].stdout.readline())[0]
 
-    yield start_one
+    yield start_server
     for one in running:
         one.kill()
         one.wait()
@@ -57,7 +57,7 @@ def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
 def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
     errors, contexts = [], []
 
-    def visit_one(url: str, **options) -> Page:
+    def open_interview_page(url: str, **options) -> Page:
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -66,18 +66,18 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.wait_for_selector(".cgmm-interview table")
         return page
 
-    yield visit_one
+    yield open_interview_page
     for context in contexts:
         context.close()
     assert not [e for e in errors if "ERR_CONNECTION" not in e], errors
 
 
-def rows_of(page: Page) -> list[int]:
+def read_shown_rows(page: Page) -> list[int]:
     heads = page.locator("thead th").all_inner_texts()
     return [int(head.split()[-1]) for head in heads]
 
 
-def wait_for(page: Page, n_given: int) -> None:
+def wait_for_answers(page: Page, n_given: int) -> None:
     page.wait_for_function(
         """n => document.querySelector('.progress').textContent.match(/\\d+/g).slice(0, 2)
                .reduce((sum, one) => sum + +one, 0) === n
@@ -86,51 +86,51 @@ def wait_for(page: Page, n_given: int) -> None:
     )
 
 
-def lines_of(table: Path) -> list[str]:
+def read_answer_lines(table: Path) -> list[str]:
     return (table.parent / "answers.jsonl").read_text(encoding="utf8").splitlines()[1:]
 
 
-def is_same(page: Page) -> bool:
-    i, j = rows_of(page)
+def is_same_class(page: Page) -> bool:
+    i, j = read_shown_rows(page)
     return bool(IRIS.y[i] == IRIS.y[j])
 
 
-def test_keys_undo_reload_and_a_killed_server(table, start, visit):
+def test_answers_survive_undo_reload_and_a_killed_server(table, start, visit):
     process, url = start(table, "--annotator", "Ann")
     page = visit(url)
     for n in range(10):
-        page.keyboard.press("s" if is_same(page) else "D")
-        wait_for(page, n + 1)
-    before = rows_of(page)
+        page.keyboard.press("s" if is_same_class(page) else "D")
+        wait_for_answers(page, n + 1)
+    before = read_shown_rows(page)
     page.keyboard.press("u")
-    wait_for(page, 11)
+    wait_for_answers(page, 11)
     page.keyboard.press("z")
-    wait_for(page, 10)
-    assert rows_of(page) == before
+    wait_for_answers(page, 10)
+    assert read_shown_rows(page) == before
     page.keyboard.press("Control+d")
     page.reload()
     page.wait_for_selector(".cgmm-interview table")
-    assert rows_of(page) == before
+    assert read_shown_rows(page) == before
     assert "10 answered, 0 unsure" in page.inner_text(".progress")
     page.keyboard.press("d")
-    wait_for(page, 11)
+    wait_for_answers(page, 11)
     process.send_signal(signal.SIGKILL)
     page.wait_for_selector("#lost:not([hidden])")
-    assert len(lines_of(table)) == 13  # 12 answers and one withdrawal
+    assert len(read_answer_lines(table)) == 13  # 12 answers and one withdrawal
     page = visit(start(table, "--annotator", "Bob")[1])
     assert "11 answered, 0 unsure" in page.inner_text(".progress")
     page.keyboard.press("s")
-    wait_for(page, 12)
-    assert '"annotator": "Bob"' in lines_of(table)[-1]
-    assert '"annotator": "Ann"' in lines_of(table)[0]
+    wait_for_answers(page, 12)
+    assert '"annotator": "Bob"' in read_answer_lines(table)[-1]
+    assert '"annotator": "Ann"' in read_answer_lines(table)[0]
 
 
-def test_touch_on_a_telephone(table, start, visit):
+def test_interview_is_answered_by_touch_on_a_phone(table, start, visit):
     _, url = start(table)
     page = visit(url, viewport={"width": 340, "height": 640}, has_touch=True, is_mobile=True)
     for n in range(12):
-        page.get_by_role("button", name="Same" if is_same(page) else "Different").tap()
-        wait_for(page, n + 1)
+        page.get_by_role("button", name="Same" if is_same_class(page) else "Different").tap()
+        wait_for_answers(page, n + 1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for button in page.get_by_role("button").all():
         box = button.bounding_box()
@@ -143,10 +143,10 @@ def test_touch_on_a_telephone(table, start, visit):
     sizes = [int(text.split(": ")[1]) for text in page.locator(".groups li").all_inner_texts()]
     assert sum(sizes) == 150
     page.get_by_role("button", name="Undo").tap()
-    wait_for(page, 11)
+    wait_for_answers(page, 11)
 
 
-def test_the_keyboard_reaches_everything_and_keeps_its_place(table, start, visit):
+def test_keyboard_reaches_all_buttons_and_focus_is_kept(table, start, visit):
     page = visit(start(table)[1])
     names = []
     for _ in range(4):
@@ -154,15 +154,15 @@ def test_the_keyboard_reaches_everything_and_keeps_its_place(table, start, visit
         names.append(page.evaluate("document.activeElement.textContent.slice(0, 4)"))
     assert names[1:] == ["Same", "Diff", "Unsu"]
     page.keyboard.press("Enter")
-    wait_for(page, 1)
+    wait_for_answers(page, 1)
     assert page.evaluate("document.activeElement.textContent.slice(0, 4)") == "Unsu"
     status = page.locator("[role=status]").inner_text()
-    i, j = rows_of(page)
+    i, j = read_shown_rows(page)
     assert status == f"Answered: unsure. Rows {i} and {j}."
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_and_cells_are_text(table, start, visit, scheme):
+def test_axe_finds_no_violation_and_html_in_cells_is_escaped(table, start, visit, scheme):
     page = visit(start(table)[1], color_scheme=scheme, bypass_csp=True)
     assert page.locator("tbody img").count() == 0
     cells = page.locator("tbody tr").last.locator("td").all_inner_texts()
@@ -170,12 +170,12 @@ def test_axe_finds_nothing_and_cells_are_text(table, start, visit, scheme):
     assert page.locator("tbody th").last.inner_text().startswith("<b>note</b>")
     assert page.title() == "Interview"
     page.keyboard.press("u")
-    wait_for(page, 1)
+    wait_for_answers(page, 1)
     found = Axe().run(page).response["violations"]
     assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
 
 
-def test_images_and_contradictions(tmp_path, start, visit):
+def test_page_shows_images_and_contradictions(tmp_path, start, visit):
     data = datasets.digits()
     keep = np.flatnonzero(np.isin(data.y, [0, 1, 2]))[:60]
     for row in keep:
@@ -191,24 +191,24 @@ def test_images_and_contradictions(tmp_path, start, visit):
     page = visit(start(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
     shown = page.locator("tbody img")
     assert shown.evaluate_all("images => images.map(one => one.naturalWidth)") == [8, 8]
-    assert shown.first.get_attribute("alt") == f"Image of row {rows_of(page)[0]}"
+    assert shown.first.get_attribute("alt") == f"Image of row {read_shown_rows(page)[0]}"
     assert "0 - 1 - 2" in page.locator("[role=alert] p").inner_text()
     assert not Axe().run(page).response["violations"]
     page.get_by_role("button", name='Rows 1 and 2: change to "different"').click()
     page.wait_for_function("!document.querySelector('.contradiction')")
 
 
-def test_ten_thousand_rows_stay_quick(tmp_path, start, visit):
+def test_next_question_comes_quickly_with_10000_rows(tmp_path, start, visit):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=10_000)
     X = rng.normal(size=(10_000, 8)) + 3 * rng.normal(size=(3, 8))[y]
     pd.DataFrame(X).to_csv(tmp_path / "table.csv", index=False)
     page, took = visit(start(tmp_path / "table.csv")[1]), []
     for n in range(6):
-        i, j = rows_of(page)
+        i, j = read_shown_rows(page)
         began = time.monotonic()
         page.keyboard.press("s" if y[i] == y[j] else "d")
-        wait_for(page, n + 1)
+        wait_for_answers(page, n + 1)
         took.append(time.monotonic() - began)
     assert np.median(took) < 3
 
@@ -216,7 +216,7 @@ def test_ten_thousand_rows_stay_quick(tmp_path, start, visit):
 # ---------------------------------------------------------------------------- the server
 
 
-def test_only_the_printed_address_opens_the_page(table, start):
+def test_requests_without_the_token_or_from_another_host_get_403(table, start):
     _, url = start(table)
     for wrong in (url.partition("?")[0], url[:-1], url.replace("/?", "/socket?")[:-1]):
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -232,17 +232,17 @@ def test_only_the_printed_address_opens_the_page(table, start):
 # ---------------------------------------------------------------------------- the command
 
 
-def run(table: Path, *options: str, answers: str = "answers.jsonl") -> None:
+def run_ask_command(table: Path, *options: str, answers: str = "answers.jsonl") -> None:
     main(["ask", str(table), "--classes", "3", "--answers", str(table.parent / answers), *options])
 
 
-def test_groups_are_exported_and_nothing_is_overwritten(table, tmp_path, capsys):
+def test_export_writes_groups_and_overwrites_no_file(table, tmp_path, capsys):
     X = _points(pd.read_csv(table), None)
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
     for _ in range(9):
         question = interview.next_question()
         interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
-    run(table, "--export", str(tmp_path / "groups.csv"))
+    run_ask_command(table, "--export", str(tmp_path / "groups.csv"))
     assert "150 rows in 3 groups" in capsys.readouterr().out
     found = pd.read_csv(tmp_path / "groups.csv")
     assert found.columns[-3:].tolist() == ["group", "probability", "doubt"]
@@ -254,11 +254,11 @@ def test_groups_are_exported_and_nothing_is_overwritten(table, tmp_path, capsys)
     before = (tmp_path / "groups.csv").read_bytes()
     for path in (tmp_path / "groups.csv", table):
         with pytest.raises(SystemExit, match="exists, and is not overwritten"):
-            run(table, "--export", str(path))
+            run_ask_command(table, "--export", str(path))
     assert (tmp_path / "groups.csv").read_bytes() == before
 
 
-def test_many_columns_become_five(table):
+def test_tables_of_many_columns_are_reduced_to_five_components(table):
     rng = np.random.default_rng(0)
     assert _points(pd.DataFrame(rng.normal(size=(30, 9))), None).shape == (30, 5)
     points = _points(pd.read_csv(table), "width, sepal width")
@@ -267,13 +267,13 @@ def test_many_columns_become_five(table):
     assert points.shape == (150, 2)
 
 
-def test_rounding_errors_of_another_machine_do_not_change_the_table(table):
+def test_points_are_rounded_so_that_all_machines_agree(table):
     frame = pd.read_csv(table)
     numbers = frame.select_dtypes("number") * (1 + 1e-15)
     np.testing.assert_array_equal(_points(frame, None), _points(numbers, None))
 
 
-def test_categories_and_gaps_go_to_the_mixture_of_mixed_columns(tmp_path, capsys):
+def test_tables_with_categories_or_gaps_use_mixed_mixture(tmp_path, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"width": IRIS.X[:, 3], "length": IRIS.X[:, 2]})
     noisy = np.where(rng.random(150) < 0.8, IRIS.y, rng.integers(3, size=150))
@@ -291,14 +291,14 @@ def test_categories_and_gaps_go_to_the_mixture_of_mixed_columns(tmp_path, capsys
     for _ in range(15):
         question = interview.next_question()
         interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
-    run(
+    run_ask_command(
         tmp_path / "table.csv", "--images", "file", "--export", str(tmp_path / "groups.csv"),
     )  # fmt: skip
     groups = pd.read_csv(tmp_path / "groups.csv")["group"]
     assert adjusted_rand_score(IRIS.y, groups) > 0.8
 
 
-def test_texts_are_categories_where_they_repeat():
+def test_text_columns_are_categories_if_values_repeat():
     table = pd.DataFrame(
         {"a": ["x", "y"] * 15, "b": [f"text {i % 11}" for i in range(30)], "c": range(30)}
     )
@@ -330,16 +330,16 @@ def test_texts_are_categories_where_they_repeat():
 def test_bad_tables_are_refused(tmp_path, content, options, says):
     (tmp_path / "table.csv").write_text(content)
     with pytest.raises(SystemExit, match=says):
-        run(tmp_path / "table.csv", *options)
+        run_ask_command(tmp_path / "table.csv", *options)
 
 
-def test_answers_of_another_table_and_other_files_are_refused(table, tmp_path):
+def test_answer_files_of_another_table_are_refused(table, tmp_path):
     Interview(IRIS.X[1:], 3, path=tmp_path / "answers.jsonl")
     with pytest.raises(SystemExit, match="answers about another table, of 149 rows"):
-        run(table)
+        run_ask_command(table)
     before = table.read_bytes()
     with pytest.raises(SystemExit, match="no file of answers"):
-        run(table, answers="table.csv")
+        run_ask_command(table, answers="table.csv")
     assert table.read_bytes() == before
     with pytest.raises(SystemExit, match="No such file"):
-        run(tmp_path / "none.csv")
+        run_ask_command(tmp_path / "none.csv")

@@ -1,4 +1,4 @@
-"""The figure that accompanies the reader, and "You against EM": numbers, addresses, hands."""
+"""Test the figure of 32 points that several chapters share, and "You against EM"."""
 
 import re
 
@@ -23,9 +23,11 @@ ROUND = primer.Theta(
     np.full(2, 0.5), np.array([[-2.0, -2.0], [2.0, 2.0]]), np.array([6 * np.eye(2)] * 2)
 )
 PAIRS = [(0, 3), (6, 1), (2, 11), (7, 4)]
+# The address of two tall ellipses: shares, means and covariances.
+UPRIGHT_ELLIPSES = "figure=duel&hand=0.5,-3,0,0,4,1,0.5,3,0,0,4,1"
 
 
-def companion(**changes) -> LiveFigure:
+def make_companion(**changes) -> LiveFigure:
     arguments = {
         "mode": "companion", "title": "Thirty-two points", "starts": [Y, LEVEL], "weight": 4,
         "words": ["upright", "level"], "controls": CONTROLS, "name": "points",
@@ -35,7 +37,7 @@ def companion(**changes) -> LiveFigure:
     return LiveFigure(X, **arguments)
 
 
-def duel(**changes) -> LiveFigure:
+def make_duel(**changes) -> LiveFigure:
     arguments = {
         "mode": "duel", "title": "You against EM", "starts": [Y, LEVEL, ROUND],
         "must_link": PAIRS, "name": "duel", **changes,
@@ -47,72 +49,72 @@ def duel(**changes) -> LiveFigure:
 def visit(open_page):
     """Open a page with a figure and links that set its states."""
 
-    def visit_with(figure, *states, **options):
+    def open_with_links(figure, *states, **options):
         links = "".join(f'<p><a href="#{state}">set {n}</a></p>' for n, state in enumerate(states))
         return open_page(links + figure.html(), **{"reduced_motion": "reduce", **options})
 
-    return visit_with
+    return open_with_links
 
 
-def follow(page, name) -> None:
-    """Click a link, and wait until the page has heard of its new address."""
+def click_link(page, name) -> None:
+    """Click a link, and wait until the page has handled the change of its address."""
     page.get_by_text(name).click()
     page.evaluate("new Promise(done => setTimeout(done, 50))")
 
 
-def status(page) -> str:
+def read_status(page) -> str:
     return page.locator(".cgmm-live-status").inner_text()
 
 
-def lead(page) -> float:
+def read_lead(page) -> float:
     """Return the lead of the upright answer in nats, read from the figure."""
-    who, nats = re.search(r"(upright|level) by ([\d.]+) nats", status(page)).groups()
+    who, nats = re.search(r"(upright|level) by ([\d.]+) nats", read_status(page)).groups()
     return float(nats) * (1 if who == "upright" else -1)
 
 
 # ------------------------------------------------------------------------------- the numbers
 
 
-def last_evidence(path) -> float:
+def final_evidence(path) -> float:
     *_, (_, log_evidence) = path
     return log_evidence
 
 
-def start(z, points=X):
+def theta_of_classes(z, points=X):
     return primer.m_step(points, np.eye(2)[z], primer.full)
 
 
-def with_network(theta, must=NONE, cannot=NONE, w=None, n_iter=25):
+def evidence_with_relations(theta, must=NONE, cannot=NONE, w=None, n_iter=25):
     chunklet = primer.closure(32, np.array(must).reshape(-1, 2))
     n = primer.if_points_are_sampled(chunklet)
     edges = np.array(cannot) if w is None else np.array(must)
     weights = np.full(len(edges), -np.inf if w is None else w)
     if w is not None:
         chunklet, n = np.arange(32), np.ones(32)
-    return last_evidence(
+    return final_evidence(
         primer.constrained_em(X, theta, chunklet, n, edges, weights, primer.full, n_iter)
     )
 
 
-def lead_with_labels(labels):
+def compute_lead_with_labels(labels):
     y = np.full(32, -1)
     for i, k in labels:
         y[i] = k
     A = primer.allowed(y, 2)
     best = []
     for z in (Y, LEVEL):
-        ways = [start(z), start(1 - z)]
+        ways = [theta_of_classes(z), theta_of_classes(1 - z)]
         runs = [primer.labelled_em(X, w, A, primer.full, primer.shares, STEPS) for w in ways]
-        best.append(max(map(last_evidence, runs)))
+        best.append(max(map(final_evidence, runs)))
     return best[0] - best[1]
 
 
-def lead_with_a_ruler(must):
+def compute_lead_with_learned_metric(must):
     C = primer.within_covariance(X, primer.closure(32, np.array(must)))
-    return lead_of_circles(X @ (primer.whitening(C) * np.linalg.det(C) ** 0.25).T)
+    return compute_lead_of_circles(X @ (primer.whitening(C) * np.linalg.det(C) ** 0.25).T)
 
 
-def lead_of_circles(Z, chunklet=None):
+def compute_lead_of_circles(Z, chunklet=None):
     chunklet = np.arange(32) if chunklet is None else chunklet
     starts = [primer.m_step(Z, np.eye(2)[z], primer.spherical) for z in (Y, LEVEL)]
     n, none = primer.if_points_are_sampled(chunklet), np.empty(0)
@@ -120,24 +122,24 @@ def lead_of_circles(Z, chunklet=None):
         primer.constrained_em(Z, one, chunklet, n, NONE, none, primer.spherical, 25)
         for one in starts
     ]
-    upright, level = map(last_evidence, runs)
+    upright, level = map(final_evidence, runs)
     return upright - level
 
 
-def lead_of_circles_with(must):
-    return lead_of_circles(X, primer.closure(32, np.array(must)))
+def compute_lead_of_circles_with_links(must):
+    return compute_lead_of_circles(X, primer.closure(32, np.array(must)))
 
 
-def test_labels_change_the_evidence_as_in_the_primer(visit):
+def test_lead_with_labels_equals_the_primer(visit):
     page = visit(
-        companion(), "figure=points&labels=1:1,4:1,7:2,2:2", "figure=points&labels=1:1,7:2"
+        make_companion(), "figure=points&labels=1:1,4:1,7:2,2:2", "figure=points&labels=1:1,7:2"
     )
     labels = [(0, 0), (3, 0), (6, 1), (1, 1)]
-    follow(page, "set 0")
-    assert status(page).startswith("4 labels, 0 relations: upright")
-    assert lead(page) == pytest.approx(lead_with_labels(labels), abs=0.06)
-    follow(page, "set 1")
-    assert lead(page) == pytest.approx(lead_with_labels([(0, 0), (6, 1)]), abs=0.06)
+    click_link(page, "set 0")
+    assert read_status(page).startswith("4 labels, 0 relations: upright")
+    assert read_lead(page) == pytest.approx(compute_lead_with_labels(labels), abs=0.06)
+    click_link(page, "set 1")
+    assert read_lead(page) == pytest.approx(compute_lead_with_labels([(0, 0), (6, 1)]), abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -146,46 +148,46 @@ def test_labels_change_the_evidence_as_in_the_primer(visit):
      ("apart=1-7,4-2", {"cannot": [(0, 6), (3, 1)]}),
      ("together=1-4,7-2,3-12&weight=2", {"must": PAIRS[:3], "w": 2.0})],
 )  # fmt: skip
-def test_relations_change_the_evidence_as_in_the_primer(visit, state, relations):
-    page = visit(companion(), f"figure=points&{state}")
-    follow(page, "set 0")
-    upright, level = (with_network(start(z), **relations) for z in (Y, LEVEL))
-    assert lead(page) == pytest.approx(upright - level, abs=0.06)
+def test_lead_with_relations_equals_the_primer(visit, state, relations):
+    page = visit(make_companion(), f"figure=points&{state}")
+    click_link(page, "set 0")
+    upright, level = (evidence_with_relations(theta_of_classes(z), **relations) for z in (Y, LEVEL))
+    assert read_lead(page) == pytest.approx(upright - level, abs=0.06)
 
 
-def test_a_metric_changes_the_evidence_as_in_the_primer(visit):
+def test_lead_with_a_learned_metric_equals_the_primer(visit):
     page = visit(
-        companion(), "figure=points&shape=spherical&role=ruler&together=1-4,7-2",
+        make_companion(), "figure=points&shape=spherical&role=ruler&together=1-4,7-2",
         "figure=points&shape=spherical&role=ruler&together=1-7,4-2",
         "figure=points&shape=spherical&together=1-4,7-2",
         "figure=points&role=ruler&together=1-4,7-2", "figure=points",
     )  # fmt: skip
-    follow(page, "set 0")
-    assert status(page).startswith("2 relations: upright, from every start")
-    assert lead_with_a_ruler(PAIRS[:2]) == pytest.approx(0, abs=0.04)
+    click_link(page, "set 0")
+    assert read_status(page).startswith("2 relations: upright, from every start")
+    assert compute_lead_with_learned_metric(PAIRS[:2]) == pytest.approx(0, abs=0.04)
     assert page.locator("circle.ruler").count() == 2
-    follow(page, "set 1")
-    assert status(page).startswith("2 relations: level, from every start")
-    assert lead_with_a_ruler([(0, 6), (3, 1)]) == pytest.approx(0, abs=0.04)
-    follow(page, "set 2")
-    assert lead(page) == pytest.approx(lead_of_circles_with(PAIRS[:2]), abs=0.06)
+    click_link(page, "set 1")
+    assert read_status(page).startswith("2 relations: level, from every start")
+    assert compute_lead_with_learned_metric([(0, 6), (3, 1)]) == pytest.approx(0, abs=0.04)
+    click_link(page, "set 2")
+    assert read_lead(page) == pytest.approx(compute_lead_of_circles_with_links(PAIRS[:2]), abs=0.06)
     # An ellipse fits the ruler's points as well as it fits the others: nothing changes.
     leads = []
     for n in (3, 4):
-        follow(page, f"set {n}")
-        leads.append(lead(page))
+        click_link(page, f"set {n}")
+        leads.append(read_lead(page))
     assert leads[0] == leads[1] == pytest.approx(-24.0, abs=0.06)
 
 
-def test_the_normaliser_changes_the_weights(visit):
+def test_weights_depend_on_the_normaliser(visit):
     # Eight of 24 points are at the right, each set apart from one at the left: 16 are left over.
     pairs = "1-7,3-8,6-11,10-15,2-4,5-12,9-16,13-17"
     state = f"figure=points&preset=1&apart={pairs}"
-    page = visit(companion(), state, f"{state}&normaliser=out")
+    page = visit(make_companion(), state, f"{state}&normaliser=out")
     shares = []
     for n in (0, 1):
-        follow(page, f"set {n}")
-        shares.append(re.search(r"Shares ([\d.]+)", status(page))[1])
+        click_link(page, f"set {n}")
+        shares.append(re.search(r"Shares ([\d.]+)", read_status(page))[1])
     assert shares == ["1.00", "0.67"]
 
 
@@ -202,19 +204,19 @@ STATES = [
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_state_is_shown_written_and_shown_again(visit, state):
-    page = visit(companion(), state)
-    follow(page, "set 0")
-    before, sides = status(page), page.locator(".cgmm-live-side").inner_html()
+def test_state_is_written_to_the_address_and_restored_on_reload(visit, state):
+    page = visit(make_companion(), state)
+    click_link(page, "set 0")
+    before, sides = read_status(page), page.locator(".cgmm-live-side").inner_html()
     page.wait_for_timeout(400)
     assert {*page.url.split("#")[1].split("&")} == {*state.split("&")}
     page.reload()
-    assert status(page) == before
+    assert read_status(page) == before
     assert page.locator(".cgmm-live-side").inner_html() == sides
 
 
-def test_actions_of_the_reader_are_stored_in_the_address(visit):
-    page = visit(companion())
+def test_added_points_labels_and_links_are_stored_in_the_address(visit):
+    page = visit(make_companion())
     points = page.locator(".cgmm-live .points > *")
     points.nth(3).press("l")
     assert points.nth(3).get_attribute("aria-label").endswith("label 1")
@@ -225,7 +227,7 @@ def test_actions_of_the_reader_are_stored_in_the_address(visit):
     assert "labels=4:1&together=1-4" in page.url
     page.reload()
     # The address has two decimals.
-    assert status(page).split(":")[0] == "1 label, 1 relation"
+    assert read_status(page).split(":")[0] == "1 label, 1 relation"
     assert "33 points, 1 relations" in page.locator(".cgmm-live-main").get_attribute("aria-label")
     assert points.count() == 33
     page.get_by_role("button", name="Start again").click()
@@ -237,27 +239,27 @@ def test_actions_of_the_reader_are_stored_in_the_address(visit):
     ["together=1-99,0-2,x", "labels=1:9,99:1,:", "points=1:2,NaN:3", "weight=heavy&preset=7",
      "together=1-2&apart=1-2", "role=king", "labels=1:1,4:2&together=1-4"],
 )  # fmt: skip
-def test_an_address_with_mistakes_breaks_nothing(visit, state):
-    page = visit(companion(), f"figure=points&{state}")
-    follow(page, "set 0")
-    shown = page.locator(".cgmm-live-stage").inner_html() + status(page)
-    assert "relation" in status(page)
+def test_invalid_addresses_show_no_nan_or_undefined(visit, state):
+    page = visit(make_companion(), f"figure=points&{state}")
+    click_link(page, "set 0")
+    shown = page.locator(".cgmm-live-stage").inner_html() + read_status(page)
+    assert "relation" in read_status(page)
     assert not re.findall("NaN|Infinity|undefined|null", shown)
 
 
-def test_the_address_of_another_figure_or_section_changes_nothing(visit):
-    page = visit(companion(), "figure=other&together=1-4", "section")
+def test_addresses_of_other_figures_and_sections_are_ignored(visit):
+    page = visit(make_companion(), "figure=other&together=1-4", "section")
     for n in (0, 1):
-        follow(page, f"set {n}")
-        assert status(page).startswith("0 relations")
+        click_link(page, f"set {n}")
+        assert read_status(page).startswith("0 relations")
 
 
-def test_steps_are_stored_in_the_address(visit):
+def test_number_of_em_steps_is_stored_in_the_address(visit):
     figure = LiveFigure(X, title="Steps", starts=[ROUND], name="steps")
     page = visit(figure, "figure=steps&steps=4")
-    follow(page, "set 0")
+    click_link(page, "set 0")
     expected = list(primer.em(X, ROUND, primer.full, 3))[-1][1]
-    assert status(page).startswith(f"After E2: log-evidence −{-expected:.1f}")
+    assert read_status(page).startswith(f"After E2: log-evidence −{-expected:.1f}")
     page.get_by_role("button", name="M-step").press("Enter")
     page.wait_for_url("**#figure=steps&steps=5")
 
@@ -270,13 +272,13 @@ HOST = """async ({esm, html}) => {
 }"""
 
 
-def test_in_a_widget_links_set_the_figure_and_the_address_stays(open_page):
+def test_links_set_a_figure_in_a_widget_without_changing_the_address(open_page):
     page = open_page('<p><a href="#figure=points&amp;together=1-4">set 0</a></p>')
-    widget, url = companion().widget(), page.url
+    widget, url = make_companion().widget(), page.url
     page.evaluate(HOST, {"esm": widget._esm, "html": widget.html})
     assert page.get_by_role("button", name="Ask cgmm").count() == 0
-    follow(page, "set 0")
-    assert status(page).startswith("1 relation:")
+    click_link(page, "set 0")
+    assert read_status(page).startswith("1 relation:")
     page.wait_for_timeout(400)
     assert page.url == url
 
@@ -284,10 +286,10 @@ def test_in_a_widget_links_set_the_figure_and_the_address_stays(open_page):
 # ------------------------------------------------------------------------------- what it offers
 
 
-def test_a_figure_has_the_controls_of_its_chapter(visit):
+def test_figure_offers_only_the_requested_controls(visit):
     offered = {}
     for n in range(len(CONTROLS) + 1):
-        page = visit(companion(controls=CONTROLS[:n], presets=None))
+        page = visit(make_companion(controls=CONTROLS[:n], presets=None))
         names = page.locator(".cgmm-live input").evaluate_all(
             "all => all.map(one => one.name === 'tool' ? one.value : one.name)"
         )
@@ -305,46 +307,48 @@ def test_a_figure_has_the_controls_of_its_chapter(visit):
     [({"controls": ["colour"]}, "a control is 'colour'"), ({"name": "my figure"}, "name is"),
      ({"starts": [Y, np.full(32, 2)]}, "one class below 2 for each of 32 points")],
 )  # fmt: skip
-def test_arguments_that_do_not_fit_the_figure_are_refused(changes, message):
+def test_invalid_arguments_of_a_figure_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        companion(presets=None, **changes)
+        make_companion(presets=None, **changes)
 
 
 # ------------------------------------------------------------------------------- you against EM
 
 
-def log_likelihood(page) -> float:
-    return -float(re.search(r"log-likelihood −([\d.]+)", status(page))[1])
+def read_log_likelihood(page) -> float:
+    return -float(re.search(r"log-likelihood −([\d.]+)", read_status(page))[1])
 
 
-def test_the_readers_ellipses_have_the_likelihood_of_the_primer(visit):
+def test_log_likelihood_of_dragged_ellipses_equals_the_primer(visit):
     theta = primer.Theta(
         np.full(2, 0.5), np.array([[-3.0, 0.0], [3.0, 0.0]]), np.array([np.diag([1.0, 16.0])] * 2)
     )
-    page = visit(duel(), "figure=duel&hand=0.5,-3,0,0,4,1,0.5,3,0,0,4,1", "figure=duel&steps=3")
-    assert log_likelihood(page) == pytest.approx(evidence_of(ROUND), abs=0.06)
-    follow(page, "set 0")
-    assert log_likelihood(page) == pytest.approx(evidence_of(theta), abs=0.06)
-    follow(page, "set 1")
+    page = visit(make_duel(), UPRIGHT_ELLIPSES, "figure=duel&steps=3")
+    assert read_log_likelihood(page) == pytest.approx(log_likelihood_of(ROUND), abs=0.06)
+    click_link(page, "set 0")
+    assert read_log_likelihood(page) == pytest.approx(log_likelihood_of(theta), abs=0.06)
+    click_link(page, "set 1")
     expected = list(primer.em(X, ROUND, primer.full, 4))[-1][1]
-    assert log_likelihood(page) == pytest.approx(expected, abs=0.06)
+    assert read_log_likelihood(page) == pytest.approx(expected, abs=0.06)
 
 
-def evidence_of(theta):
+def log_likelihood_of(theta):
     return primer.responsibilities(primer.log_joint(X, theta))[1]
 
 
-def test_em_takes_over_from_where_the_reader_is(visit):
-    """From an upright pair it stays in the upright valley, from a slanted one in the other."""
-    page = visit(duel(), "figure=duel&hand=0.5,-3,0,0,4,1,0.5,3,0,0,4,1", "figure=duel&count=3")
+def test_em_continues_from_the_dragged_ellipses(visit):
+    """EM stays in the upright valley from upright ellipses, and in the other from slanted ones."""
+    page = visit(make_duel(), UPRIGHT_ELLIPSES, "figure=duel&count=3")
     rest = {}
     for name in ("slanted", "upright", "three links"):
         if name != "slanted":
-            follow(page, "set 0" if name == "upright" else "set 1")
+            click_link(page, "set 0" if name == "upright" else "set 1")
         page.get_by_role("button", name="EM takes over").click()
         page.wait_for_function("() => /After \\d+ steps? of EM/.test(document.body.innerText)")
-        rest[name] = log_likelihood(page), int(re.search(r"turned by (\d+)°", status(page))[1])
-    level, upright = (last_evidence(primer.em(X, start(z), primer.full, STEPS)) for z in (LEVEL, Y))
+        degrees = int(re.search(r"turned by (\d+)°", read_status(page))[1])
+        rest[name] = read_log_likelihood(page), degrees
+    starts = map(theta_of_classes, (LEVEL, Y))
+    level, upright = (final_evidence(primer.em(X, one, primer.full, STEPS)) for one in starts)
     assert rest["slanted"][0] == pytest.approx(level, abs=0.06)
     assert rest["upright"][0] == pytest.approx(upright, abs=0.06)
     assert abs(rest["slanted"][1] - 90) < 5 < 170 < rest["upright"][1]
@@ -353,33 +357,33 @@ def test_em_takes_over_from_where_the_reader_is(visit):
     assert page.locator(".trail").get_attribute("d").count("L") > 2
 
 
-def test_ellipses_follow_keys_and_the_mouse(visit):
-    page = visit(duel())
+def test_ellipses_move_by_keyboard_and_mouse(visit):
+    page = visit(make_duel())
     centre = page.get_by_role("button", name="Ellipse 1: centre")
-    before = log_likelihood(page)
+    before = read_log_likelihood(page)
     centre.press("ArrowLeft")
     page.keyboard.press("Shift+ArrowUp")
-    assert log_likelihood(page) != before
+    assert read_log_likelihood(page) != before
     assert page.evaluate("document.activeElement.ariaLabel") == "Ellipse 1: centre"
     tip = page.get_by_role("button", name="Ellipse 2: end of the first axis")
-    box, before = tip.locator("circle").last.bounding_box(), status(page)
+    box, before = tip.locator("circle").last.bounding_box(), read_status(page)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
     page.mouse.move(box["x"] - 30, box["y"] + 40)
     live = page.locator(".cgmm-live-side text").first.text_content()
     page.mouse.up()
-    assert status(page) != before
-    assert live == f"your log-likelihood: −{-log_likelihood(page):.1f}"
+    assert read_status(page) != before
+    assert live == f"your log-likelihood: −{-read_log_likelihood(page):.1f}"
     page.wait_for_timeout(400)
     assert "#figure=duel&hand=" in page.url
-    now = log_likelihood(page)
+    now = read_log_likelihood(page)
     page.reload()
     # The address holds two decimals.
-    assert log_likelihood(page) == pytest.approx(now, abs=0.3)
+    assert read_log_likelihood(page) == pytest.approx(now, abs=0.3)
 
 
 def test_links_are_given_one_by_one(visit):
-    page = visit(duel())
+    page = visit(make_duel())
     slider, links = page.locator("input[name=count]"), page.locator("g.links path")
     rows = page.locator(".row").get_attribute("y")
     assert links.count() == 0
@@ -387,4 +391,4 @@ def test_links_are_given_one_by_one(visit):
     slider.press("ArrowRight")
     assert links.count() == 2
     assert page.locator(".row").get_attribute("y") != rows
-    assert "2 links" in status(page)
+    assert "2 links" in read_status(page)

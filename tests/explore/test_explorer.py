@@ -8,7 +8,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from moving_dot import draw, make
+from moving_dot import draw_dot, make_explorer
 from refusals import refused
 
 from cgmm.explore import Choice, Slider
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 PROCESS = """
 import sys; sys.path.insert(0, {tests!r})
-from moving_dot import make
-bundle = make()._repr_mimebundle_()
+from moving_dot import make_explorer
+bundle = make_explorer()._repr_mimebundle_()
 print(bundle["text/plain"], bundle["text/html"])
 """
 
@@ -28,25 +28,25 @@ def test_two_processes_write_the_same_bytes():
     code = PROCESS.format(tests=str(Path(__file__).parent))
     settings = os.environ | {"PYTHONHASHSEED": "1", "MPLBACKEND": "agg"}
     output = subprocess.check_output([sys.executable, "-c", code], env=settings, text=True)
-    assert output.strip() == f"{make()!r} {make().html()}"
+    assert output.strip() == f"{make_explorer()!r} {make_explorer().html()}"
 
 
 N, SIDE = Slider("n", [1]), Choice("to the", [1])
-test_an_explorer_that_cannot_work_is_refused = refused(
-    make,
+test_invalid_explorers_are_refused = refused(
+    make_explorer,
     ({"max_frames": 7}, "4 × 2 = 8 frames are more than max_frames=7: give fewer values"),
     ({"max_bytes": 9000}, r"more than max_bytes=9000: its 8 frames have \d+ kB on average"),
     ({"controls": {}}, "at least one control"),
     ({"colours": 1}, "colours is 1: a palette has 2 to 256"),
     ({"controls": {"n": [1, 2]}}, "give a Slider or a Choice"),
-    ({"controls": {"n": N}}, "draw does not take the controls"),
+    ({"controls": {"n": N}}, "draw_dot does not take the controls"),
     ({"controls": {"n": N, "q": SIDE}, "draw": lambda n, q: None}, "search field"),
     ({"describe": lambda n: ""}, "does not take the controls"),
     ({"describe": lambda n, side: " "}, "describe returned ' ' for {'n': 0, 'side': -1}"),
     ({"draw": lambda n, side: 3}, "draw returned 3 for {'n': 0, 'side': -1}"),
     ({"draw": lambda n, side: plt.figure(figsize=(1 + n, 1))}, "has 288 × 144 .* 144 × 144"),
 )
-test_a_slider_that_cannot_work_is_refused = refused(
+test_invalid_sliders_are_refused = refused(
     partial(Slider, "steps"),
     ({"values": []}, "'steps' has no values"),
     ({"values": [0.14, 0.11], "format": "{:.1f}".format}, "two values .* called '0.1'"),
@@ -55,18 +55,18 @@ test_a_slider_that_cannot_work_is_refused = refused(
 )
 
 
-def test_missing_libraries_are_named(monkeypatch, explorer):
+def test_errors_name_missing_libraries(monkeypatch, explorer):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     with pytest.raises(ImportError, match=r"ipywidgets.*constrained-mixtures\[widgets\]"):
         explorer.widget()
     assert set(explorer._repr_mimebundle_()) == {"text/plain", "text/html"}
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=r"Pillow.*constrained-mixtures\[widgets\]"):
-        make()
+        make_explorer()
     plt.close("all")
 
 
 def test_frames_ignore_notebook_styles_and_accept_axes(explorer):
     with plt.rc_context({"figure.facecolor": "red", "font.size": 30, "savefig.dpi": 30}):
-        inside = make(draw=lambda n, side: draw(n, side).axes[0]).html()
+        inside = make_explorer(draw=lambda n, side: draw_dot(n, side).axes[0]).html()
     assert inside == explorer.html()

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from moving_dot import drawn_frames, make, pixels
+from moving_dot import decode_webp, make_explorer, render_frame
 
 from cgmm.explore import Slider
 
@@ -14,7 +14,8 @@ pytestmark = pytest.mark.filterwarnings("error")
 @pytest.fixture
 def visit(open_page, explorer):
     """Open a page with two copies of one explorer and another explorer."""
-    other = make(title="Another", controls={"n": Slider("n", [0, 3]), "side": Slider("s", [1, 2])})
+    controls = {"n": Slider("n", [0, 3]), "side": Slider("s", [1, 2])}
+    other = make_explorer(title="Another", controls=controls)
     explorers = "\n".join([explorer.html(), explorer.html(), other.html()])
     return partial(open_page, explorers)
 
@@ -34,7 +35,7 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     slider.focus()
     page.keyboard.press("ArrowRight")
     source, words, value = state(first)
-    np.testing.assert_array_equal(pixels(source), drawn_frames(n=2, side=-1))
+    np.testing.assert_array_equal(decode_webp(source), render_frame(n=2, side=-1))
     assert (words, value) == ("A dot at -2, for n = 2.", "2")
     assert slider.get_attribute("aria-valuetext") == "2"
     page.keyboard.press("Home")

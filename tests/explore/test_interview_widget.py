@@ -21,20 +21,20 @@ IRIS = datasets.iris()
 EVIL = '<img src=x onerror="alert(1)"> & "quoted" 🙂'
 
 
-def pixels(url: str) -> np.ndarray:
+def decode_png(url: str) -> np.ndarray:
     kind, content = url.split(",")
     assert kind == "data:image/png;base64"
     return imread(BytesIO(b64decode(content)), format="png")
 
 
-def interview(**options) -> Interview:
+def make_interview(**options) -> Interview:
     return Interview(IRIS.X, 3, random_state=0, **options)
 
 
 # ---------------------------------------------------------------------------- cards
 
 
-def test_numbers_show_their_place_in_the_range_and_differences_are_marked():
+def test_cards_mark_differences_and_place_numbers_in_their_range():
     table = pd.DataFrame({
         "size": [0.0, 10.0, 2.0], "kind": ["a", "b", "a"], "gap": [1.0, np.nan, np.nan],
         "same": [3, 3, 3], "yes": [True, False, True],
@@ -63,12 +63,12 @@ def test_numbers_show_their_place_in_the_range_and_differences_are_marked():
         (np.array([[1.23456], [2]]), "column 0", ["1.235", "2"]),
     ],
 )
-def test_texts_dictionaries_and_arrays(rows, name, texts):
+def test_cards_accept_texts_dictionaries_and_arrays(rows, name, texts):
     line = Cards(rows).compare(0, 1)["lines"][0]
     assert (line["name"], line["texts"]) == (name, texts)
 
 
-def test_a_function_is_escaped_unless_it_is_trusted():
+def test_html_of_a_card_function_is_escaped_unless_trusted():
     rows = pd.DataFrame({"a": ["<b>", "x"]})
     shown = Cards(rows, card=lambda row: f"<i>{row['a']}</i>").compare(0, 1)
     assert [html.unescape(text) for text in shown["html"]] == ["<i><b></i>", "<i>x</i>"]
@@ -78,13 +78,13 @@ def test_a_function_is_escaped_unless_it_is_trusted():
     assert shown["lines"] == []
 
 
-def test_images_are_arrays_or_files(tmp_path):
+def test_cards_accept_images_as_arrays_or_files(tmp_path):
     grey = np.arange(16.0).reshape(4, 4)
     imsave(tmp_path / "face.png", np.eye(5), cmap="gray")
     first, second = Cards(["a", "b"], images=[grey, tmp_path / "face.png"]).compare(0, 1)["images"]
-    assert pixels(first).shape[:2] == (4, 4)
-    assert pixels(first)[..., 0].ravel().argmax() == 15
-    np.testing.assert_array_equal(pixels(second)[..., 0], np.eye(5))
+    assert decode_png(first).shape[:2] == (4, 4)
+    assert decode_png(first)[..., 0].ravel().argmax() == 15
+    np.testing.assert_array_equal(decode_png(second)[..., 0], np.eye(5))
 
 
 def shown(rows, **named):
@@ -103,8 +103,8 @@ test_refusals = refused(
 # ---------------------------------------------------------------------------- the widget
 
 
-def test_answers_undo_and_double_presses():
-    widget = InterviewWidget(interview(), pd.DataFrame(IRIS.X))
+def test_widget_records_answers_and_undo_and_ignores_repeated_keys():
+    widget = InterviewWidget(make_interview(), pd.DataFrame(IRIS.X))
     first = widget.state()["question"]["rows"]
     assert not widget.state()["can_undo"]
     widget.receive({"answer": "same", "rows": first})
@@ -122,8 +122,8 @@ def test_answers_undo_and_double_presses():
     json.dumps(widget.state())
 
 
-def test_contradictions_are_shown_and_revised():
-    one = interview()
+def test_widget_shows_contradictions_and_revises_answers():
+    one = make_interview()
     for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
         one._file.give(Answer(i, j, reply, None, "", "check", 0.5))
     one._learn()
@@ -135,7 +135,7 @@ def test_contradictions_are_shown_and_revised():
     assert widget.state()["contradictions"] == []
 
 
-def test_the_map_has_all_rows_or_a_sample_and_ends_with_those_asked_about():
+def test_map_holds_a_sample_of_rows_with_the_questioned_rows_last():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
     widget = InterviewWidget(Interview(X, 2, random_state=0))
@@ -146,10 +146,10 @@ def test_the_map_has_all_rows_or_a_sample_and_ends_with_those_asked_about():
     assert places.max() <= 1
     np.testing.assert_allclose(places[-2:], widget._places[state["question"]["rows"]])
     assert sum(state["map"]["sizes"]) == 2000
-    assert len(InterviewWidget(interview()).state()["map"]["places"]) == 150
+    assert len(InterviewWidget(make_interview()).state()["map"]["places"]) == 150
 
 
-def test_the_map_shows_the_two_widest_directions():
+def test_map_shows_the_first_two_principal_components():
     """Principal components are shown by the first two."""
     X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
     places = InterviewWidget(Interview(X, 2, random_state=0))._places
@@ -157,8 +157,8 @@ def test_the_map_shows_the_two_widest_directions():
         assert abs(np.corrcoef(axis, column)[0, 1]) > 0.99
 
 
-def test_groups_keep_their_colours(monkeypatch):
-    one = interview()
+def test_groups_keep_their_colours_when_labels_are_permuted(monkeypatch):
+    one = make_interview()
     widget = InterviewWidget(one)
     before = np.array(widget.state()["map"]["groups"])
     order = np.array([2, 0, 1])
@@ -167,8 +167,8 @@ def test_groups_keep_their_colours(monkeypatch):
     np.testing.assert_array_equal(widget.state()["map"]["groups"], before)
 
 
-def test_the_page_does_not_wait_for_the_second_thread(monkeypatch):
-    one, may_finish = interview(), threading.Event()
+def test_widget_answers_while_the_background_fit_runs(monkeypatch):
+    one, may_finish = make_interview(), threading.Event()
     widget = InterviewWidget(one)
     monkeypatch.setattr(one, "_fresh_fits", lambda *given: may_finish.wait(60) and [])
     widget.receive({"answer": "same", "rows": widget.state()["question"]["rows"]})
@@ -177,8 +177,8 @@ def test_the_page_does_not_wait_for_the_second_thread(monkeypatch):
     may_finish.set()
 
 
-def test_a_notebook_shows_a_widget_that_follows():
-    asking = InterviewWidget(interview())
+def test_widget_state_follows_answers_in_a_notebook():
+    asking = InterviewWidget(make_interview())
     widget = asking.widget()
     bundle = asking._repr_mimebundle_()
     assert bundle["text/plain"] == "InterviewWidget(150 rows, 0 answers)"
@@ -191,4 +191,4 @@ def test_a_notebook_shows_a_widget_that_follows():
 
 def test_rows_of_another_table_are_refused():
     with pytest.raises(ValueError, match="there are 149 rows to show"):
-        InterviewWidget(interview(), IRIS.X[1:])
+        InterviewWidget(make_interview(), IRIS.X[1:])

@@ -21,26 +21,26 @@ STEPS = 20
 
 
 @pytest.fixture(scope="module")
-def ask(browser):
+def run_js(browser):
     """Evaluate an expression with the figure's functions in the browser: ``ask(code, **names)``."""
     page = browser.new_page()
     page.add_script_tag(content=SOURCE)
 
-    def ask(code, **names):
-        plain = {name: _plain(value) for name, value in names.items()}
+    def run_js(code, **names):
+        plain = {name: _to_json_types(value) for name, value in names.items()}
         return page.evaluate(f"({{{', '.join(plain)}}}) => {code}", plain)
 
-    yield ask
+    yield run_js
     page.close()
 
 
-def _plain(value):
+def _to_json_types(value):
     if isinstance(value, primer.Theta):
         return {name: array.tolist() for name, array in value._asdict().items()}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def assert_same(found, theta):
+def assert_theta_close(found, theta):
     for name, array in theta._asdict().items():
         np.testing.assert_allclose(found[name], array, **CLOSE)
 
@@ -93,21 +93,21 @@ class Problem:
 )
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])
 @pytest.mark.parametrize("seed", range(2))
-def test_em(ask, seed, sampled, kind, pool):
+def test_em_with_relations_equals_the_primer(run_js, seed, sampled, kind, pool):
     one = Problem(seed, kind)
     count = getattr(primer, f"if_{sampled}_are_sampled")
     *_, (theta, log_evidence) = primer.constrained_em(
         one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, POOLS[pool], STEPS + 1
     )
     code = "em(X, theta, network(X.length, links, K, {sampled}), pool, steps)"
-    found = ask(code, **one.names, sampled=sampled, pool=pool, steps=STEPS)
-    assert_same(found["theta"], theta)
+    found = run_js(code, **one.names, sampled=sampled, pool=pool, steps=STEPS)
+    assert_theta_close(found["theta"], theta)
     # A preference within a chunklet weighs the same with the data and without.
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_em_with_answers(ask, seed):
+def test_em_with_answers_equals_the_primer(run_js, seed):
     """Answers are data that each assignment makes more or less probable."""
     one = Problem(seed, "both")
     ends = np.array([pair[:2] for pair in one.preferences])
@@ -117,30 +117,30 @@ def test_em_with_answers(ask, seed):
             one.X, primer.marginals(primer.log_joint(one.X, theta), ends, w), primer.full
         )
     code = "em(X, theta, network(X.length, said, K, {answers: true}), 'full', steps)"
-    found = ask(code, **one.names, said=one.preferences, steps=STEPS)
-    assert_same(found["theta"], theta)
+    found = run_js(code, **one.names, said=one.preferences, steps=STEPS)
+    assert_theta_close(found["theta"], theta)
     expected = primer.log_p_of_answers(primer.log_joint(one.X, theta), ends, w)
     np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_em_with_labels(ask, seed):
+def test_em_with_labels_equals_the_primer(run_js, seed):
     one = Problem(seed, "none")
     y = np.where(np.arange(20) < 6, np.arange(20) % one.K, -1)
     A = primer.allowed(y, one.K)
     *_, (theta, log_evidence) = primer.labelled_em(
         one.X, one.start, A, primer.full, primer.shares, STEPS + 1
     )
-    found = ask(
+    found = run_js(
         "em(X, theta, network(X.length, links, K, {labels}), 'full', steps)",
         **one.names, labels=y, steps=STEPS,
     )  # fmt: skip
-    assert_same(found["theta"], theta)
+    assert_theta_close(found["theta"], theta)
     np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_em_with_labels_and_relations(ask, seed):
+def test_e_step_with_labels_and_relations_equals_the_primer(run_js, seed):
     """Labels mask the nodes of their points; the prior knows only of the relations."""
     one = Problem(seed, "both")
     y = np.full(20, -1)
@@ -152,7 +152,7 @@ def test_em_with_labels_and_relations(ask, seed):
     log_p = primer.log_densities(one.X, one.start)
     u = primer.node_unaries(log_p, one.start.weights, one.chunklet, n)
     u = primer.masked(u, primer.allowed(node, one.K))
-    found = ask("eStep(X, theta, network(X.length, links, K, {labels}))", **one.names, labels=y)
+    found = run_js("eStep(X, theta, network(X.length, links, K, {labels}))", **one.names, labels=y)
     q = primer.marginals(u, *one.edges)
     np.testing.assert_allclose(found["q"], q, **CLOSE)
     log_prior = primer.prior_log_z(np.log(one.start.weights), n, *one.edges)
@@ -161,7 +161,7 @@ def test_em_with_labels_and_relations(ask, seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_em_without_the_normaliser(ask, seed):
+def test_em_without_the_normaliser_equals_the_primer(run_js, seed):
     """The weights are shares of the points, and no prior is subtracted."""
     one = Problem(seed, "hard")
     theta, n = one.start, primer.if_points_are_sampled(one.chunklet)
@@ -174,14 +174,14 @@ def test_em_without_the_normaliser(ask, seed):
         r = primer.marginals(unaries(theta), *one.edges)[one.chunklet]
         theta = primer.m_step(one.X, r, primer.full)
     code = "em(X, theta, network(X.length, links, K, {normalised: false}), 'full', steps)"
-    found = ask(code, **one.names, steps=STEPS)
-    assert_same(found["theta"], theta)
+    found = run_js(code, **one.names, steps=STEPS)
+    assert_theta_close(found["theta"], theta)
     expected = primer.log_z(unaries(theta), *one.edges)
     np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_bound(ask, seed):
+def test_lower_bound_equals_the_primer(run_js, seed):
     """Compare F(q, θ') of the plain mixture; with relations check that it is a bound."""
     one = Problem(seed)
     r, _ = primer.responsibilities(primer.log_joint(one.X, one.start))
@@ -191,15 +191,15 @@ def test_the_bound(ask, seed):
         const now = eStep(X, mStep(X, E, net, "full"), net);
         return [E.logEvidence, bound(E, now), now.logEvidence];
     }"""
-    _, F, _ = ask(code, **one.names | {"links": []})
+    _, F, _ = run_js(code, **one.names | {"links": []})
     np.testing.assert_allclose(F, primer.lower_bound(one.X, theta, r), **CLOSE)
-    before, F, after = ask(code, **one.names)
+    before, F, after = run_js(code, **one.names)
     assert before - 1e-9 < F <= after + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["none", "hard", "soft"])
 @pytest.mark.parametrize("seed", range(2))
-def test_kmeans(ask, seed, kind):
+def test_lloyd_centres_equal_the_primer(run_js, seed, kind):
     """Compare Lloyd's centres, with hard relations and with penalties."""
     one = Problem(seed, kind)
     ends, w = one.edges
@@ -215,28 +215,28 @@ def test_kmeans(ask, seed, kind):
         const net = network(X.length, links, K);
         return range(5).reduce((mu) => lloydStep(X, mu, net), mu);
     }"""
-    found = ask(code, **one.names)
+    found = run_js(code, **one.names)
     np.testing.assert_allclose(found, path[-1], **CLOSE)
 
 
 @pytest.mark.parametrize(("seed", "beta"), [(0, 1.0), (1, 0.3), (2, 0.05)])
-def test_soft_costs(ask, seed, beta):
+def test_soft_assignments_equal_a_mixture_of_narrow_balls(run_js, seed, beta):
     """K-means is the mixture of balls in the limit of variance zero."""
     one = Problem(seed, "both")
     costs, ones = primer.costs(one.X, one.X[: one.K]), np.ones(one.chunklet.max() + 1)
     u = primer.node_unaries(-costs / beta**2, ones[: one.K], one.chunklet, ones)
     expected = primer.marginals(u, *one.edges)[one.chunklet]
-    found = ask("softCosts(X, mu, beta, network(X.length, links, K))", **one.names, beta=beta)
+    found = run_js("softCosts(X, mu, beta, network(X.length, links, K))", **one.names, beta=beta)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rca(ask, seed):
+def test_rca_equals_the_primer_and_the_package(run_js, seed):
     one = Problem(seed)
     C = primer.within_covariance(one.X, one.chunklet)
-    found = ask("withinCovariance(X, closure(X.length, must))", X=one.X, must=one.must)
+    found = run_js("withinCovariance(X, closure(X.length, must))", X=one.X, must=one.must)
     np.testing.assert_allclose(found, C, **CLOSE)
-    W = ask("whitening(C)", C=C)
+    W = run_js("whitening(C)", C=C)
     np.testing.assert_allclose(W, primer.whitening(C), **CLOSE)
     sizes = np.bincount(one.chunklet)[one.chunklet]
     chunklets = np.where(sizes > 1, one.chunklet, -1)
@@ -245,30 +245,30 @@ def test_rca(ask, seed):
 
 
 @pytest.mark.parametrize("angle", [0.0, 2.0])
-def test_a_cut(ask, angle):
+def test_cut_equals_the_m_step_of_its_halves(run_js, angle):
     one = Problem(0)
     centre = one.X.mean(axis=0)
     half = ((one.X - centre) @ [np.cos(angle), np.sin(angle)] > 0).astype(int)
     theta = primer.m_step(one.X, np.eye(2)[half], primer.full)
     _, log_evidence = primer.responsibilities(primer.log_joint(one.X, theta))
-    found = ask("cut(X, centre, angle)", X=one.X, centre=centre, angle=angle)
+    found = run_js("cut(X, centre, angle)", X=one.X, centre=centre, angle=angle)
     assert found["z"] == half.tolist()
-    assert_same(found["theta"], theta)
+    assert_theta_close(found["theta"], theta)
     np.testing.assert_allclose(found["logEvidence"], log_evidence, **CLOSE)
 
 
-def test_a_cut_leaves_chunklets_whole(ask):
+def test_cut_keeps_chunklets_together(run_js):
     one, angle = Problem(0), 2.0
     along = one.X @ [np.cos(angle), np.sin(angle)]
     half = (np.bincount(one.chunklet, along) > 0).astype(int)[one.chunklet]
-    found = ask(
+    found = run_js(
         "cut(X, [0, 0], angle, chunklet)", X=one.X, angle=angle, chunklet=one.chunklet
     )  # fmt: skip
     assert found["z"] == half.tolist()
     assert half.tolist() != (along > 0).astype(int).tolist()
 
 
-def test_the_landscape_of_cuts(ask):
+def test_heights_of_the_landscape_equal_evidence_differences(run_js):
     """A height is the upright cut's log-evidence less that of the turned cut, given the links."""
     one = Problem(0)
 
@@ -287,7 +287,7 @@ def test_the_landscape_of_cuts(ask):
         [log_evidence(0, n) - log_evidence(turn, n) for turn in range(0, 185, 5)] for n in range(3)
     ]
     nets = "range(3).map(n => network(X.length, links.slice(0, n), 2))"
-    found = ask(
+    found = run_js(
         f"landscape(X, {nets})", X=one.X, links=[(*pair, np.inf) for pair in one.must.tolist()]
     )
     np.testing.assert_allclose([row["heights"] for row in found], expected, **CLOSE)
@@ -295,34 +295,34 @@ def test_the_landscape_of_cuts(ask):
 
 
 @pytest.mark.parametrize("Sigma", [[[3, 1], [1, 2]], [[1, -0.4], [-0.4, 9]], [[4, 0], [0, 4]]])
-def test_an_ellipse_has_the_axes_of_its_covariance(ask, Sigma):
-    found = ask("axesOf(S)", S=np.array(Sigma))
+def test_an_ellipse_has_the_axes_of_its_covariance(run_js, Sigma):
+    found = run_js("axesOf(S)", S=np.array(Sigma))
     (first, second), vectors = np.linalg.eigh(np.linalg.inv(Sigma))
     assert np.hypot(*found["axis"]) == pytest.approx(first**-0.5)
     assert found["width"] == pytest.approx(second**-0.5)
     if first != pytest.approx(second):
         assert abs(np.cross([*found["axis"], 0], [*vectors[:, 0], 0])[2]) < 1e-9
-    np.testing.assert_allclose(ask("covarianceOf(axesOf(S))", S=np.array(Sigma)), Sigma, **CLOSE)
+    np.testing.assert_allclose(run_js("covarianceOf(axesOf(S))", S=np.array(Sigma)), Sigma, **CLOSE)
 
 
-def test_a_mixture_follows_a_linear_map(ask):
+def test_transformed_mixture_has_the_transformed_density(run_js):
     one, A = Problem(0), np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = ask("transform(theta, A)", theta=one.start, A=A)
+    found = run_js("transform(theta, A)", theta=one.start, A=A)
     u = primer.log_densities(one.X, one.start)
     moved = primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
     v = primer.log_densities(one.X @ A.T, moved) + np.log(np.linalg.det(A))
     np.testing.assert_allclose(v, u, **CLOSE)
-    W = np.array(ask("ruler(X, closure(X.length, must)).W", X=one.X, must=one.must))
+    W = np.array(run_js("ruler(X, closure(X.length, must)).W", X=one.X, must=one.must))
     C = primer.within_covariance(one.X, one.chunklet)
     np.testing.assert_allclose(W, primer.whitening(C) * np.linalg.det(C) ** 0.25, **CLOSE)
 
 
-def test_contradictory_relations_make_no_network(ask):
+def test_contradictory_relations_give_null_for_a_network(run_js):
     triangle = [(0, 1, -np.inf), (1, 2, -np.inf), (0, 2, -np.inf)]
-    assert ask("network(3, links, 2)", links=triangle) is None
-    assert ask("network(3, links, 3) !== null", links=triangle)
+    assert run_js("network(3, links, 2)", links=triangle) is None
+    assert run_js("network(3, links, 3) !== null", links=triangle)
     clash = [(0, 1, np.inf), (1, 2, np.inf), (0, 2, -np.inf)]
-    assert ask("network(3, links, 3)", links=clash) is None
+    assert run_js("network(3, links, 3)", links=clash) is None
 
 
 @pytest.mark.parametrize(
@@ -330,13 +330,13 @@ def test_contradictory_relations_make_no_network(ask):
     [([(0, 1, np.inf), (0, 1, -np.inf)], "contradicts the others"),
      ([(i, i + 1, 1.0) for i in range(17)], "more points than the figure can sum over")],
 )  # fmt: skip
-def test_a_refusal_names_its_cause(ask, links, reason):
-    reply = ask("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
+def test_reason_for_refusing_a_network_is_reported(run_js, links, reason):
+    reply = run_js("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
                .join(["(() => ", ")()"]), links=links)  # fmt: skip
     assert reason in reply
 
 
-def test_a_label_that_contradicts_relations_is_refused(ask):
+def test_a_label_that_contradicts_relations_is_refused(run_js):
     code = "network(3, links, 2, {labels: [0, 1, -1]}) === null"
-    assert ask(code, links=[(0, 1, np.inf)])
-    assert not ask(code, links=[(0, 1, -np.inf)])
+    assert run_js(code, links=[(0, 1, np.inf)])
+    assert not run_js(code, links=[(0, 1, -np.inf)])

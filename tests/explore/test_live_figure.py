@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from moving_dot import read
+from moving_dot import parse_html
 from refusals import refused
 
 from cgmm import datasets, primer
@@ -22,7 +22,7 @@ START = primer.Theta(
 OTHER = START._replace(means=np.array([[-2.0, -1.0], [2.0, 1.0]]))
 
 
-def make(mode="relations", **changes) -> LiveFigure:
+def make_figure(mode="relations", **changes) -> LiveFigure:
     arguments = {
         "mode": mode, "title": f"Live {mode}", "task": "What will move?", "y": DATA.y,
         "starts": [START, OTHER], "must_link": [[0, 1], [2, 3], [4, 5]], "cannot_link": [[6, 7]],
@@ -36,16 +36,16 @@ def make(mode="relations", **changes) -> LiveFigure:
 
 def test_html_and_scripts_in_arguments_are_escaped():
     evil = '</script><img src=x onerror="alert(1)"> & {title}'
-    html = make(title=evil, task=evil, words=[evil, evil]).html()
-    page = read(html)
+    html = make_figure(title=evil, task=evil, words=[evil, evil]).html()
+    page = parse_html(html)
     assert not page.select("img")
     data, _ = page.select("script")
     assert page.select_one("p.cgmm-live-title").string == evil
     assert json.loads(data.string)["words"] == [evil, evil]
 
 
-test_arguments_that_do_not_fit_the_figure_are_refused = refused(
-    make,
+test_invalid_arguments_of_a_figure_are_refused = refused(
+    make_figure,
     ({"mode": "film"}, "mode is 'film'; it must be one of"),
     ({"pool": "round"}, "pool is 'round'"),
     ({"classes": 1}, "classes is 1"),
@@ -65,23 +65,23 @@ test_arguments_that_do_not_fit_the_figure_are_refused = refused(
 def visit(open_page):
     """Open a page with these figures."""
 
-    def visit_with(*figures, motion="reduce", **options):
+    def open_figures(*figures, motion="reduce", **options):
         html = "\n".join(figure.html() for figure in figures)
         return open_page(html, reduced_motion=motion, **options)
 
-    return visit_with
+    return open_figures
 
 
-def figure_of(page, at=0):
+def locate_figure(page, at=0):
     return page.locator(".cgmm-live").nth(at)
 
 
-def status(root) -> str:
+def read_status(root) -> str:
     return root.locator(".cgmm-live-status").inner_text()
 
 
-def evidence(root) -> float:
-    return float(re.search(r"log-evidence (−?[\d.]+)", status(root))[1].replace("−", "-"))
+def read_evidence(root) -> float:
+    return float(re.search(r"log-evidence (−?[\d.]+)", read_status(root))[1].replace("−", "-"))
 
 
 def log_evidence_at(steps) -> float:
@@ -90,20 +90,20 @@ def log_evidence_at(steps) -> float:
     return path[-1][1]
 
 
-def test_half_steps_and_run_are_those_of_em(visit):
-    root = figure_of(visit(make("em", must_link=(), cannot_link=())))
-    assert evidence(root) == pytest.approx(log_evidence_at(0), abs=0.06)
+def test_evidence_after_half_steps_and_a_run_equals_the_primer(visit):
+    root = locate_figure(visit(make_figure("em", must_link=(), cannot_link=())))
+    assert read_evidence(root) == pytest.approx(log_evidence_at(0), abs=0.06)
     for half in ("M-step", "E-step", "M-step"):
         root.get_by_role("button", name=half, exact=True).press("Enter")
-    assert status(root).startswith("After M2:")
-    assert evidence(root) == pytest.approx(log_evidence_at(2), abs=0.06)
+    assert read_status(root).startswith("After M2:")
+    assert read_evidence(root) == pytest.approx(log_evidence_at(2), abs=0.06)
     root.get_by_role("button", name="Run or stop").click()
-    assert evidence(root) == pytest.approx(log_evidence_at(500), abs=0.06)
+    assert read_evidence(root) == pytest.approx(log_evidence_at(500), abs=0.06)
 
 
-def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
-    page = visit(make())
-    root = figure_of(page)
+def test_points_are_added_moved_and_removed_by_keyboard(visit):
+    page = visit(make_figure())
+    root = locate_figure(page)
     points = root.locator(".cgmm-live-main [role=button]")
     assert points.count() == 30
     points.first.focus()
@@ -111,7 +111,7 @@ def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+ArrowUp")
     assert points.first.get_attribute("transform") != before
-    assert status(root).startswith("Point 1 at")
+    assert read_status(root).startswith("Point 1 at")
     page.keyboard.press("a")
     assert points.count() == 31
     assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 31:")
@@ -123,35 +123,37 @@ def test_points_are_added_moved_and_taken_away_by_keyboard(visit):
     assert root.locator(".cgmm-live-main [tabindex='0']").count() == 1
 
 
-def test_links_are_drawn_and_undone_by_keyboard(visit):
-    page = visit(make(must_link=(), cannot_link=()))
-    root = figure_of(page)
+def test_links_are_added_and_removed_by_keyboard(visit):
+    page = visit(make_figure(must_link=(), cannot_link=()))
+    root = locate_figure(page)
     points, links = root.locator(".cgmm-live-main [role=button]"), root.locator("g.links path")
     points.nth(3).focus()
     page.keyboard.press("t")
-    assert status(root).startswith("Point 4 picked")
+    assert read_status(root).startswith("Point 4 picked")
     page.keyboard.press("PageDown")
     page.keyboard.press("t")
     assert links.count() == 1
-    assert status(root).startswith("Points 4 and 5 belong together.")
+    assert read_status(root).startswith("Points 4 and 5 belong together.")
     page.keyboard.press("d")
     page.keyboard.press("PageUp")
     page.keyboard.press("d")
     assert links.count() == 0
     page.keyboard.press("d")
     page.keyboard.press("Escape")
-    assert status(root).startswith("Let go.")
+    assert read_status(root).startswith("Let go.")
 
 
-def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
+def test_links_are_added_by_clicks_and_contradictory_ones_are_refused(visit):
     preset = {"far": {}, "near": {"X": DATA.X / 2, "must_link": [[0, 1]], "cannot_link": ()}}
-    root = figure_of(visit(make(must_link=[[0, 1], [1, 2]], cannot_link=(), presets=preset)))
+    figure = make_figure(must_link=[[0, 1], [1, 2]], cannot_link=(), presets=preset)
+    root = locate_figure(visit(figure))
     links = root.locator("g.links path")
     root.get_by_role("radio", name="apart").check()
     for pair, n_links in [((0, 2), 2), ((0, 9), 3)]:
         for i in pair:
             root.locator("[role=button]").nth(i).dispatch_event("pointerdown")
-        assert status(root).startswith("This relation contradicts the others") == (n_links == 2)
+        is_refused = read_status(root).startswith("This relation contradicts the others")
+        assert is_refused == (n_links == 2)
         assert links.count() == n_links
     assert root.locator("g.links path.apart").count() == 1
     # A preset brings its own relations.
@@ -159,10 +161,10 @@ def test_links_are_drawn_by_clicks_but_none_that_no_assignment_keeps(visit):
     assert links.count() == 1
 
 
-def test_sliders_of_every_mode_move_by_keyboard(visit):
-    page = visit(*map(make, MODES))
+def test_sliders_of_every_mode_change_the_figure_by_keyboard(visit):
+    page = visit(*map(make_figure, MODES))
     # A live region that has text from the start would be read aloud when the page opens.
-    assert 'role="status"' not in make().html().split("<script")[0]
+    assert 'role="status"' not in make_figure().html().split("<script")[0]
     assert page.get_by_role("status").count() > 0
     moved = 0
     for mode, root in zip(MODES, page.locator(".cgmm-live").all(), strict=True):
@@ -176,9 +178,9 @@ def test_sliders_of_every_mode_move_by_keyboard(visit):
     assert moved >= 4
 
 
-def test_the_figure_has_accessible_names(visit):
+def test_figure_panels_and_points_have_accessible_names(visit):
     """The figure, its panels and points have names; a point's name lists its relations."""
-    page = visit(make(), make("em"))
+    page = visit(make_figure(), make_figure("em"))
     root = page.get_by_role("group", name="Live figure: Live relations")
     panel = root.get_by_role("application", name="Live relations: 30 points, 4 relations")
     assert root.get_by_role("img", name="log-evidence, and the bound (dashed)").count() == 1
@@ -194,7 +196,7 @@ def test_the_figure_has_accessible_names(visit):
 
 def test_steps_are_animated_unless_motion_is_reduced(visit):
     for motion, gliding in [("no-preference", True), ("reduce", False)]:
-        root = figure_of(visit(make("em"), motion=motion))
+        root = locate_figure(visit(make_figure("em"), motion=motion))
         # Look at once, because it is over in 0.3 seconds.
         moving = """root => {
             [...root.querySelectorAll("button")].find(one => one.textContent === "M-step").click();
@@ -204,11 +206,11 @@ def test_steps_are_animated_unless_motion_is_reduced(visit):
         assert root.evaluate(moving) is gliding
 
 
-def test_a_page_without_script_shows_the_points(visit):
-    root = figure_of(visit(make(), java_script_enabled=False))
+def test_points_are_shown_without_script(visit):
+    root = locate_figure(visit(make_figure(), java_script_enabled=False))
     assert root.locator("svg circle").count() == 30
     assert root.get_by_text("where scripts run").is_visible()
-    assert status(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
+    assert read_status(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
 
 
 # ----------------------------------------------------------------- few points, or all in one place
@@ -231,7 +233,7 @@ HARM = """(live, how) => {
 
 
 @pytest.mark.parametrize("how", ["few", "one spot", "one line"])
-def test_degenerate_points_break_nothing(visit, how):
+def test_degenerate_points_show_no_nan_or_undefined(visit, how):
     subset = {"y": DATA.y[::3], "must_link": [[0, 1]], "cannot_link": [[6, 7]]}
     page = visit(
         *(LiveFigure(DATA.X[::3], mode=mode, title=mode, starts=[START, OTHER], **subset)
@@ -244,7 +246,7 @@ def test_degenerate_points_break_nothing(visit, how):
                 slider.press(key)
         for button in root.get_by_role("button", name="M-step").all():
             button.press("Enter")
-        shown = root.locator(".cgmm-live-stage").inner_html() + status(root)
+        shown = root.locator(".cgmm-live-stage").inner_html() + read_status(root)
         assert not re.findall("NaN|Infinity|undefined|null", shown)
 
 
@@ -263,15 +265,15 @@ HOST = """async ({esm, html, style}) => {
 }"""
 
 
-def test_without_anywidget_there_is_the_page(monkeypatch):
+def test_figure_is_shown_as_html_without_anywidget(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    assert set(make()._repr_mimebundle_()) == {"text/html", "text/plain"}
+    assert set(make_figure()._repr_mimebundle_()) == {"text/html", "text/plain"}
     with pytest.raises(ImportError, match=r"pip install 'constrained-mixtures\[widgets\]'"):
-        make().widget()
+        make_figure().widget()
 
 
-def test_moved_points_reach_python_and_the_page_stays():
-    figure = make()
+def test_widget_updates_points_and_links_in_python():
+    figure = make_figure()
     page, widget = figure.html(), figure.widget()
     moved = DATA.X[:20].copy()
     moved[0] = 5, 5
@@ -284,8 +286,8 @@ def test_moved_points_reach_python_and_the_page_stays():
     assert figure.widget() is widget
 
 
-def test_the_fit_that_the_button_asks_for_is_that_of_the_package():
-    figure = make()
+def test_fit_button_returns_the_fit_of_the_package():
+    figure = make_figure()
     assert figure.widget().fitted is None
     figure.widget()._handle_custom_msg({"fit": True}, [])
     assert set(figure.widget().fitted) == {"weights", "means", "covariances"}
@@ -297,8 +299,8 @@ def test_the_fit_that_the_button_asks_for_is_that_of_the_package():
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
 
-def test_the_widget_updates_its_model(visit):
-    figure, page = make(), visit()
+def test_page_sends_changes_to_the_widget_model(visit):
+    figure, page = make_figure(), visit()
     widget = figure.widget()
     page.evaluate(HOST, {"esm": widget._esm, "html": widget.html, "style": widget._css})
     page.get_by_role("button", name="Ask cgmm").click()
@@ -311,13 +313,13 @@ def test_the_widget_updates_its_model(visit):
     assert page.locator(".fitted").count() == 2
 
 
-def text_of(root) -> str:
+def read_side_text(root) -> str:
     return root.locator(".cgmm-live-side").text_content()
 
 
-def test_the_chart_keeps_every_step_and_shows_the_gap(visit):
-    root = figure_of(visit(make("em", must_link=(), cannot_link=())))
-    assert "No step has been taken yet." in text_of(root)
+def test_chart_shows_all_steps_and_the_gap(visit):
+    root = locate_figure(visit(make_figure("em", must_link=(), cannot_link=())))
+    assert "No step has been taken yet." in read_side_text(root)
     for _ in range(16):
         for half in ("M-step", "E-step"):
             root.get_by_role("button", name=half, exact=True).press("Enter")
@@ -325,7 +327,7 @@ def test_the_chart_keeps_every_step_and_shows_the_gap(visit):
     numbers = [path.get_attribute("d").count(",") for path in curves.all()]
     # Evidence and bound have a value for each half-step, the gap one for each M-step.
     assert numbers == [33, 33, 16]
-    assert "gap after each M-step" in text_of(root)
+    assert "gap after each M-step" in read_side_text(root)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +338,7 @@ def test_the_chart_keeps_every_step_and_shows_the_gap(visit):
 def test_degenerate_points_are_explained(visit, mode, says):
     spot = {"X": np.zeros_like(DATA.X)}
     links = {"must_link": (), "cannot_link": ()}
-    root = figure_of(visit(make(mode, presets={"spread": {}, "spot": spot}, **links)))
-    assert says not in status(root)
+    root = locate_figure(visit(make_figure(mode, presets={"spread": {}, "spot": spot}, **links)))
+    assert says not in read_status(root)
     root.get_by_role("radio", name="spot").check()
-    assert says in status(root)
+    assert says in read_status(root)
