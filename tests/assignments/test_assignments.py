@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="class")
 def rows(request):
-    """Return rows by student: the right submission, each mistake, and the untouched notebook."""
+    """Return grades by student: one right submission, one for each mistake, and one untouched."""
     name = request.cls.name
     found = trial.submissions(name).items()
     return grading.by_student(row for who, one in found for row in run_here(who, name, one))
@@ -35,13 +35,13 @@ class Assignment:
 
     name: str
 
-    def test_the_right_solution_gets_all_points_and_its_open_question_waits(self, rows):
+    def test_right_solution_earns_all_points_except_open_questions(self, rows):
         assert trial.faults_of_the_right(rows["right"]) == []
 
-    def test_a_mistake_is_caught_where_it_is_named(self, rows, mistake):
+    def test_mistake_fails_the_check_that_names_it(self, rows, mistake):
         assert trial.faults_of_the_mistake(mistake, rows[mistake.name]) == []
 
-    def test_the_untouched_notebook_earns_nothing_and_says_what_to_do(self, rows):
+    def test_untouched_notebook_earns_nothing_and_explains_why(self, rows):
         assert trial.faults_of_the_untouched(rows["untouched"]) == []
 
     def test_the_solution_earns_all_points_with_other_seeds(self):
@@ -49,30 +49,30 @@ class Assignment:
         rows = run_here("right", self.name, right, "spring")
         assert trial.faults_of_the_right(rows) == []
 
-    @pytest.mark.slow  # the tests above run each submission in a box of its own
+    @pytest.mark.slow  # The tests above run each submission in a sandbox of its own.
     def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows):
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)
         found = trial.grade_notebooks({(who, self.name): handed_in[who] for who in some})
-        # Only a run in a box names the line and records the code of a task.
+        # Only a run in a sandbox names the line and records the code of a task.
         in_boxes = {
             row._replace(message=row.message.partition(" [line")[0], code="") for row in found
         }
         assert in_boxes == {row for who in some for row in rows[who]}
 
-    def test_each_check_that_hides_something_catches_a_mistake(self):
+    def test_each_hidden_check_catches_a_mistake(self):
         cells = sources.source(self.name).cells
         hiding = {sources.grade_id(cell) for cell in cells if "BEGIN HIDDEN TESTS" in cell.source}
         caught = {check for mistake in sources.mistakes(self.name) for check in mistake.caught_by}
         assert hiding <= caught
 
-    def test_the_source_is_clean(self):
+    def test_source_notebook_is_clean(self):
         path = ROOT / "assignments" / "source" / self.name / f"{self.name}.ipynb"
         assert path.read_bytes() == sources.clean_bytes(sources.source(self.name))
         ids = [cell.id for cell in sources.source(self.name).cells]
         assert all(re.fullmatch(r"[a-z][a-z0-9-]*", name) for name in ids)
 
-    def test_the_student_version_holds_no_solution_and_no_hidden_check(self):
+    def test_student_version_has_no_solution_and_no_hidden_check(self):
         released = nbformat.read(RELEASED / f"{self.name}.ipynb", as_version=4)
         text = "\n".join(cell.source for cell in released.cells)
         secrets = list(_secrets(sources.source(self.name)))
@@ -100,8 +100,8 @@ for _name in NAMES:
 # ------------------------------------------------------------------ what else is handed in
 
 
-def disturbed_submissions(name):
-    """Return disturbed submissions, and the checks that each may lose."""
+def damaged_submissions(name):
+    """Return damaged submissions, and the checks that each may fail."""
     first, last = solutions(name)[0], solutions(name)[-1]
     its, others = checks_of(name, first), checks_of(name, last)
     forged = changed(name, its[0], "assert True")
@@ -143,8 +143,8 @@ def disturbed_submissions(name):
 
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_mistake_in_one_task_costs_no_points_of_others(name):
-    """Code that ends Python or never returns is left to test_attacks, which runs it in boxes."""
-    for what, (notebook, expected) in disturbed_submissions(name).items():
+    """test_attacks runs code that ends Python or never returns, in sandboxes."""
+    for what, (notebook, expected) in damaged_submissions(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))
         lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}
         assert lost == set(expected), what

@@ -1,4 +1,4 @@
-"""Assignments go beyond the chapters: no task asks for a function of the primer."""
+"""Test that assignments go beyond the chapters: no function of the primer solves a task."""
 
 import ast
 import inspect
@@ -22,7 +22,7 @@ def tasks_with_code(name):
                     yield sources.grade_id(cell), node
 
 
-def earns_all(name, task, given):
+def passes_all_checks(name, task, given):
     """Return whether a function of the primer, submitted unchanged, passes all checks of a task."""
     cells = [cell for cell in sources.source(name).cells if cell.cell_type == "code"]
     text = {sources.grade_id(cell): cell.source for cell in cells}
@@ -39,6 +39,6 @@ def test_no_primer_function_alone_passes_a_task(name):
     for task, node in tasks_with_code(name):
         for of, function in FUNCTIONS.items():
             same = len(inspect.signature(function).parameters) == len(node.args.args)
-            if same and earns_all(name, task, {node.name: function}):
+            if same and passes_all_checks(name, task, {node.name: function}):
                 solved[task] = of
     assert solved == {}

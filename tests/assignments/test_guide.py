@@ -1,4 +1,4 @@
-"""Commands in the guides for instructors exist, and make the exam papers."""
+"""Test that the commands in the guides for instructors exist and make the exam papers."""
 
 import re
 import shlex
@@ -12,14 +12,14 @@ COMMAND = re.compile(r"^ *python (?:assignments/)?course\.py (\w+.*?)\s*(?:#|$)"
 
 
 @pytest.mark.parametrize("guide", ["book/instructors.md", "assignments/README.md"])
-def test_command_line_of_the_guide_is_parsed(guide):
+def test_commands_of_the_guides_are_valid(guide):
     typed = COMMAND.findall((sources.COURSE.parent / guide).read_text(encoding="utf8"))
     assert typed
     for line in typed:
         assert callable(course._parser().parse_args(shlex.split(line)).run), line
 
 
-def test_the_guide_writes_the_requested_papers(monkeypatch):
+def test_commands_of_the_guide_write_the_papers(monkeypatch):
     made = {}
     monkeypatch.setattr(papers, "write_papers", lambda sheets, out: made.update(sheets) or [])
     for command in (["exam", "06"], ["key", "12_rca"], ["projects"]):

@@ -64,7 +64,7 @@ def test_predictions_of_a_chapter_become_a_quiz(path, tmp_path):
         quiz.write_quizzes(["99"], tmp_path)
 
 
-def test_the_students_sheet_holds_no_key(bank):
+def test_student_papers_contain_no_answer_key(bank):
     sheet = papers.exam(list(bank.values()), key=False)
     assert "misconception" not in sheet
     assert 'class="key"' not in sheet
@@ -85,7 +85,7 @@ def test_the_key_of_an_assignment_has_numbers_solutions_points_and_rubric(name):
     assert 3 <= sum(asked) <= 6
 
 
-def test_papers_are_printed_and_need_nothing_else(chromium_path, tmp_path):
+def test_printed_papers_need_no_other_file(chromium_path, tmp_path):
     sheets = {"exam": papers.exam(papers.choose_questions(["06"]), key=True)}
     (path,) = papers.write_papers(sheets, tmp_path)
     assert path.read_bytes().startswith(b"%PDF")

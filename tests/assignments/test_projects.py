@@ -13,7 +13,7 @@ STUDENTS = ["The question", "The data", "Milestones", "Hand in", "How it is judg
 TEACHERS = ["What can be found", "Traps"]
 
 
-def trial(name):
+def load_trial(name):
     path = sources.COURSE / "projects" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -24,11 +24,11 @@ def trial(name):
 @pytest.mark.parametrize("name", NAMES)
 class TestProject:
     def test_the_central_step_of_a_project_runs(self, name):
-        assert np.isfinite(trial(name).run(range(1))).all()
+        assert np.isfinite(load_trial(name).run(range(1))).all()
 
-    @pytest.mark.slow  # twelve draws; the test above makes one
+    @pytest.mark.slow  # This needs twelve draws; the test above makes one.
     def test_the_finding_of_a_project_holds_in_its_data(self, name):
-        module = trial(name)
+        module = load_trial(name)
         module.finding(module.run(range(12)))
 
     def test_a_project_brief_has_all_parts_and_points_add_up(self, name):

@@ -1,4 +1,4 @@
-"""Another seed word gives other numbers, for which every right solution still passes."""
+"""Test that seed words change the numbers of a task, and that right solutions still pass."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ MANY = [f"word{n}" for n in range(40)]
 
 
 def _printed(name, seed):
-    """Return what the cell with the numbers of task 1 prints."""
+    """Return the printed output of the cell with the numbers of task 1."""
     cells = {sources.grade_id(cell): cell.source for cell in sources.source(name, seed).cells}
     space: dict = {}
     exec(cells["setup"], space)
@@ -34,7 +34,7 @@ def test_seeds_of_consecutive_terms_differ(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_task_1_accepts_right_and_rejects_wrong_answers_for_any_seed(name):
-    """With unlucky numbers a mistake could give the right result by chance."""
+    """No seed may have numbers for which a mistake gives the right result by chance."""
     first = [mistake for mistake in sources.mistakes(name) if mistake.cell == "task-1"]
     for word in MANY[:20]:
         for mistake in [None, *first]:

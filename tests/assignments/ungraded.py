@@ -29,12 +29,12 @@ def run_here(who, name, notebook, seed=None):
         task = sources.grade_id(cell)
         if cell.cell_type != "code":
             answers[task] = cell.source
-        # The text of a check is the teacher's, even if the student has changed it.
+        # The teacher's text of a check is used, even if the student has changed it.
         elif task in checks:
             forms = Forms(reference_sizes(name, seed)[task])
             heard[task] = run_check(shown[task], namespace, name, forms) or run_check(
                 checks[task].source, namespace, name, forms, hidden=True)  # fmt: skip
-        # The closing picture is for the reader, and takes most of the time.
+        # The closing figure is left out, because it takes most of the time.
         elif task or cell.source not in closing:
             error_of(cell.source, namespace)
     return rows_of(who, name, heard, answers, seed)

@@ -15,18 +15,18 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).parents[2]
-# As the Makefile has it; a test compares them.
+# The Makefile has the same options, which a test checks.
 BUILD = ["build", ".", "--all", "-W", "-n", "--keep-going"]
 GENERATED = ["genindex", "search", "py-modindex"]
-# The pages about the package are alike: the longest of each kind is opened, and test_package_pages
+# The pages about the package are alike, so tests open the longest of each kind. test_package_pages
 # reads all of them.
 PACKAGE = "book/api/"
 SAMPLE = [f"{PACKAGE}{name}" for name in ("index", "mixture", "mixture/ConstrainedGaussianMixture")]
-# For a process that is to reach no network: see no_network/sitecustomize.py.
+# Environment of a process that must not use the network; see no_network/sitecustomize.py.
 NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
 
-# Folds of both kinds; formulas in them are fitted in the frame after.
+# Open both kinds of folds. Formulas in them are fitted one animation frame later.
 UNFOLD = """async () => {
   for (const fold of document.querySelectorAll("main details")) fold.open = true;
   const closed = "main button.toggle-button[aria-expanded=false]";
@@ -35,8 +35,8 @@ UNFOLD = """async () => {
 }"""
 
 SMALLEST = 0.7
-# Display equations that are cut off without a sign, that scroll, or that are too small; and
-# formulas at which the tab key stops although they do not scroll.
+# List display equations that are cut off without a sign, that scroll, or that are too small, and
+# formulas that the tab key reaches although they do not scroll.
 FORMULAS = """() => {
   const every = [...document.querySelectorAll(".bd-article mjx-container")];
   const all = every.filter(one => one.offsetWidth);
@@ -52,7 +52,7 @@ FORMULAS = """() => {
     stops: all.filter(one => one.tabIndex === 0 && !one.matches(".cgmm-scrolls")).map(name),
   };
 }""".replace("SMALLEST", str(SMALLEST))
-# Formulas after which a line may end, with the comma on the next.
+# List formulas whose comma or full stop may wrap to the next line.
 STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) > .math")]
   .filter(one => /^[,.;:!?)\]’]/.test(one.nextSibling?.data ?? ""))
   .map(one => one.parentElement.textContent.slice(0, 80))"""
@@ -77,7 +77,7 @@ def short_and_whole(chapter: str, appendix: str) -> list:
 
 
 def build(project: Path) -> str:
-    """Copy the sources and build as `make book` does; return the complaints of the build."""
+    """Copy the sources and build as `make book` does; return its warnings and errors."""
     junk = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
     # The chapters include pieces of the package's source.
     for folder in ("book", "cgmm"):
@@ -115,7 +115,7 @@ class Visit:
         page.on("console", self._hear)
 
     def _miss(self, request: Request) -> None:
-        # Requests that were under way when the page was left are aborted, not missing.
+        # Requests that the browser aborts when it leaves a page do not count as missing.
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"missing: {request.url}")
 
@@ -149,7 +149,7 @@ class Visit:
 def visiting(
     browser: Browser, site: Path, name: str, fragment: str = "", **options
 ) -> Iterator[Visit]:
-    """Yield a page that stays open for the tests of a module."""
+    """Yield a page that is opened once for all tests of a module."""
     one = Visit(browser, site, **options)
     one.open(name, fragment)
     yield one
@@ -157,7 +157,7 @@ def visiting(
 
 
 def frame(explorer: Locator) -> dict[str, str]:
-    """Return what an explorer shows at the moment, with its text alternative."""
+    """Return the picture that an explorer shows, its text alternative and its announcement."""
     image = explorer.locator("img.cgmm-explorer-frame")
     return {
         "picture": image.get_attribute("src"),

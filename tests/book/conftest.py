@@ -12,9 +12,10 @@ from playwright.sync_api import Browser
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory) -> tuple[Path, str]:
-    """Return the folder of the built pages and the complaints of the build, made once a run.
+    """Return the folder of the built pages, and the warnings of the build.
 
-    CGMM_BOOK names pages that `make book` has just built, and complained of nothing.
+    If the environment variable CGMM_BOOK names pages that `make book` built without a warning,
+    they are used instead of a new build.
     """
     if given := os.environ.get("CGMM_BOOK"):
         return Path(given).resolve(), ""
@@ -30,7 +31,7 @@ def built(tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="session")
 def site(built: tuple[Path, str]) -> Path:
-    """Return the folder of the built pages, even after warnings, which one test reports."""
+    """Return the folder of the built pages; warnings of the build fail a single other test."""
     folder, complaints = built
     if not (folder / "book/index.html").exists():
         pytest.fail(f"there is no book to look at: {complaints}", pytrace=False)

@@ -1,4 +1,4 @@
-"""Captions give only numbers that the run has shown, and no colours that the dark page inverts.
+"""Test that captions name only numbers that a run computes, and no colours that dark mode changes.
 
 A number in a caption or in a text alternative has to stand in the figure's own cell, where it is
 drawn or asserted, or in what a cell of the same section computes or prints; those are run again by
@@ -19,19 +19,19 @@ from cells import cells
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 EVERY = [cell for path in CHAPTERS for cell in cells(path)]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?: ?%)?")
-# Numbers of things that the papers number: Figure 5, eq. (3.2), data sets 1 and 2.
+# Numbers that name parts of a paper: Figure 5, eq. (3.2), data sets 1 and 2.
 NAMES = re.compile(
     r"\b(?:Figures?|Appendix|eq\.|Chapters?|(?:[Dd]ata )?[Ss]ets?) \(?\d[\d.]*[a-z]?\)?"
     r"(?:(?:,| and| to| or) \d[\d.]*[a-z]?)*|\b[a-z]+\d{4}\b|Ĉ"
 )
-# In the dark a figure's lightness is inverted: black lines become white.
+# Dark mode inverts the lightness of a figure, so black lines become white.
 LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\b")
-# Light as an object of the text, not as a colour.
+# Phrases in which light is not a colour.
 OF_LAMPS = {("12_rca", "fig-lamps")}
 
 
 class FigureText(NamedTuple):
-    """Caption and text alternative of a figure, with the numbers that the run shows near it."""
+    """Caption and text alternative of a figure, and the numbers that cells of its section show."""
 
     chapter: str
     cell: str
@@ -81,15 +81,15 @@ def numbers(text: str) -> set[float]:
     return found
 
 
-def typed_in(shown: FigureText) -> list[str]:
-    """Return the numbers that the run does not show."""
+def unsourced(shown: FigureText) -> list[str]:
+    """Return the numbers of a caption that no cell of the section shows."""
     text = NAMES.sub("", shown.text)
     return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & shown.known]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_numbers_in_captions_come_from_the_run(path):
-    found = {drawn.cell: " ".join(typed_in(drawn)) for drawn in figures(path) if typed_in(drawn)}
+    found = {drawn.cell: " ".join(unsourced(drawn)) for drawn in figures(path) if unsourced(drawn)}
     assert found == {}, "assert these numbers in a cell of the figure's section"
 
 
@@ -100,14 +100,14 @@ def test_captions_name_no_colours_that_dark_mode_changes(path):
             assert not LIGHTNESS.search(drawn.text), (drawn.cell, drawn.text)
 
 
-def test_no_table_shares_a_cell_with_a_figure():
-    """A table would become a second figure with the caption of the first."""
+def test_no_cell_makes_both_a_table_and_a_figure():
+    """Otherwise the table would become a second figure with the caption of the first."""
     shown = [cell for cell in EVERY if "figure" in cell["metadata"].get("mystnb", {})]
     assert len(shown) > 100
     assert [cell["id"] for cell in shown if "cgmm-table" in json.dumps(cell["outputs"])] == []
 
 
-def test_no_line_of_code_is_longer_than_the_page():
+def test_lines_of_visible_code_fit_the_page_width():
     shown = [
         "".join(cell["source"]) for cell in EVERY if cell["cell_type"] == "code"
         and not {"remove-cell", "remove-input"} & set(cell["metadata"].get("tags", ()))

@@ -1,4 +1,4 @@
-"""The figure that accompanies the reader: each sentence sets the state whose numbers it names."""
+"""Test that links to the figure of 32 points set the states that their sentences describe."""
 
 import re
 from html import unescape
@@ -7,8 +7,8 @@ import pytest
 from cells import CHAPTERS, cells, prose
 from playwright.sync_api import expect
 
-# Words of the figure in the state of each link, in the order of the text. tests/explore compares
-# such numbers with the primer.
+# What the figure reports after each link, in the order of the text. tests/explore compares such
+# numbers with the primer.
 SHOWN = {
     "01_mixtures": ["51.0 nats below", "25.1 nats below", "3 links"],
     "02_em": ["After E5: log-evidence −137.3", "After E5: log-evidence −161.3"],
@@ -29,13 +29,13 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Chap
 
 
 def figure(path) -> str:
-    """The stored page of the cell that shows the figure."""
+    """Return the stored output of the cell that shows the figure."""
     (cell,) = [one for one in cells(path) if one["id"] == "companion"]
     return "".join(cell["outputs"][0]["data"]["text/html"])
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_sentences_set_the_figure(browser, tmp_path, name):
+def test_links_in_sentences_set_the_figure(browser, tmp_path, name):
     (path,) = [one for one in CHAPTERS if one.stem == name]
     links = [unescape(one) for one in LINK.findall(prose(path))]
     anchors = "".join(f'<a href="{one}">{n}</a> ' for n, one in enumerate(links))
@@ -53,15 +53,15 @@ def test_sentences_set_the_figure(browser, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["01_mixtures", "02_em"])
-def test_numbers_of_the_text_are_differences_of_the_figure(name):
-    """24.0 nats lie between the two maxima, −161.3 and −137.3."""
+def test_nats_in_the_text_equal_differences_in_the_figure(name):
+    """For example, 24.0 nats are the difference of the two maxima, −161.3 and −137.3."""
     (path,) = [one for one in CHAPTERS if one.stem == name]
     (text,) = ["".join(c["source"]) for c in cells(path) if c["id"] == "companion-intro"]
     assert re.findall(r"(\d+\.\d) nats", text) == [f"{161.3 - 137.3:.1f}"]
 
 
-def test_a_chapter_says_what_its_figure_says():
-    """Numbers of nats in the sentence are those of its links."""
+def test_nats_in_linked_sentences_equal_those_of_the_figure():
+    """A number of nats in a sentence is the one that the figure reports after its link."""
     for path in CHAPTERS:
         numbers = set(re.findall(r"by (\d+\.\d)", " ".join(SHOWN.get(path.stem, []))))
         text = " ".join("".join(c["source"]) for c in cells(path) if c["id"] == "companion-intro")

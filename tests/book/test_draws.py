@@ -1,8 +1,7 @@
-"""Chapters compare methods by at least twelve draws and standard errors of paired differences.
+"""Test that chapters compare methods with at least twelve draws and paired standard errors.
 
-`cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. What can be read
-off the source is held here: no cell goes over a handful of seeds, and none reckons a standard error
-by hand.
+`cgmm.metrics.paired_difference` refuses fewer than twelve draws when a cell runs. These tests
+read the source: no cell loops over fewer seeds, and none computes a standard error by hand.
 """
 
 import ast
@@ -21,7 +20,7 @@ NO_COMPARISON = {
 
 
 def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Return target and iterable of every loop; a loop over a product counts as several."""
+    """Return target and iterable of each loop; a loop over itertools.product counts as several."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.comprehension):
             match node.target, node.iter:
@@ -36,7 +35,7 @@ def names(tree: ast.AST) -> set[str]:
 
 
 def short_ranges(tree: ast.AST) -> Iterator[int]:
-    """Return n of every range(n) with too few draws for a comparison."""
+    """Return n of each range(n) that is too short for a comparison of methods."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(n))]):
@@ -45,7 +44,7 @@ def short_ranges(tree: ast.AST) -> Iterator[int]:
 
 
 def complaints(source: str) -> list[str]:
-    """Return messages for what a cell does that a comparison of methods must not do."""
+    """Return messages for short loops over seeds and standard errors computed by hand."""
     tree = ast.parse(source)
     faults = [
         f"{n} draws, of {FEWEST_DRAWS} at least"
@@ -60,7 +59,7 @@ def complaints(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_comparisons_have_twelve_draws_and_paired_errors(path):
+def test_comparisons_use_twelve_draws_and_paired_errors(path):
     found = {key: found for key, source in sources(path) if (found := complaints(source))}
     known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}

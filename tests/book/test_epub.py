@@ -16,7 +16,7 @@ from built_book import short_and_whole
 CHAPTER = "book/07_cannot_links"
 XHTML = "{http://www.w3.org/1999/xhtml}"
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
-# Elements that a reader's page would cut off, missing pictures, and formulas left as TeX.
+# List elements wider than a reader's page, missing pictures, and formulas that remained TeX.
 VISIBLE = r"""() => {
   const cut = [...document.querySelectorAll("div.math, pre, table, img")]
     .filter(one => one.scrollWidth > one.clientWidth + 1 || one.offsetLeft + one.offsetWidth > 600);
@@ -44,7 +44,7 @@ def page(folder: Path, name: str) -> ET.Element:
     return ET.parse(folder / f"{Path(name).name}.xhtml").getroot()
 
 
-# The short edition runs all the following tests on two pages.
+# All the following tests run on two pages, which are the short edition.
 @pytest.mark.slow
 def test_the_epub_is_valid(edition):
     path, *_ = edition
@@ -89,7 +89,7 @@ def test_links_of_the_epub_have_targets(edition):
     assert within > 15 * len(names)
 
 
-def test_nothing_is_cut_off_on_a_small_tablet(edition, browser):
+def test_epub_pages_fit_a_small_tablet(edition, browser):
     _, folder, names = edition
     context = browser.new_context(viewport={"width": 600, "height": 900}, offline=True)
     sheet = context.new_page()

@@ -1,4 +1,4 @@
-"""A table or an explorer that a cell makes is shown only if it is the cell's last expression."""
+"""Test that tables and explorers are the last expression of their cell, so that they are shown."""
 
 import ast
 
@@ -19,12 +19,12 @@ def lost_outputs(source: str) -> list[str]:
     ]
 
 
-def test_a_table_before_a_print_is_found():
+def test_lost_outputs_finds_a_table_before_a_print():
     assert lost_outputs("plot.table([], [])\nprint(1)") == ["plot.table"]
     assert lost_outputs("print(1)\nplot.table([], [])") == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_only_the_last_expression_of_a_cell_is_shown(path):
+def test_no_cell_of_a_chapter_loses_an_output(path):
     found = {key: calls for key, source in sources(path) if (calls := lost_outputs(source))}
     assert not found, f"{path.stem}: put the call last in its cell"

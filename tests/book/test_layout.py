@@ -19,7 +19,7 @@ FOCUSED = ["button.primary-toggle", ".dropdown-download-buttons > button", "main
            "button.theme-switch-button", ".bd-article p a"]  # fmt: skip
 
 
-def test_focused_elements_have_a_visible_ring(reader):
+def test_focused_elements_have_a_visible_outline(reader):
     page = reader.page
     page.keyboard.press("Tab")
     for what in FOCUSED:
@@ -31,8 +31,8 @@ def test_focused_elements_have_a_visible_ring(reader):
         assert ring[1] >= 2, what
 
 
-def test_fonts_are_files_of_the_book(reader):
-    """Pages look the same on every system, because every font family is bundled."""
+def test_all_fonts_are_bundled_with_the_book(reader):
+    """Every font family is bundled, so that pages look the same on every system."""
     page = reader.show()
     page.evaluate("document.fonts.ready.then(() => null)")
     assert {"Source Serif 4", "Source Sans 3", "Source Code Pro"} <= set(page.evaluate(LETTERS))
@@ -41,7 +41,7 @@ def test_fonts_are_files_of_the_book(reader):
              .filter(one => !one.closest("mjx-container"))
              .map(one => getComputedStyle(one).fontFamily.split(",")[0].replaceAll('"', "")))]"""
     )
-    # The last page has the signs of boxes.
+    # This page shows the icons of boxes.
     bundled = {"Source Serif 4", "Source Sans 3", "Source Code Pro", "Font Awesome 6 Free"}
     assert set(families) <= bundled
     fonts = list((ROOT / "book/_static/fonts").iterdir())
@@ -60,7 +60,7 @@ def test_the_footer_has_version_date_and_citation(reader):
     assert "title     = {2. EM as a lower bound}" in entry
     assert "booktitle = {Gaussian Mixtures with Side Information}" in entry
     assert foot.locator("button.copybtn").count() == 1
-    # The address for error reports is a setting, which is empty here.
+    # The address for error reports is a setting that is empty in this build.
     assert page.locator(".cgmm-report").count() == 0
 
 
@@ -80,7 +80,7 @@ def test_the_html_head_describes_the_page(site, name):
 
 # ---------------------------------------------------------------------------- the column
 
-# How far right reaches what stands in the column itself.
+# Return the right edges of the elements of the text column.
 RIGHT_ENDS = """() => {
   const inside = `.admonition, details, li, dd, td, th, .cgmm-live, .cgmm-explorer, figure,
     .cgmm-foot, .cgmm-work`;
@@ -100,7 +100,7 @@ def test_text_boxes_code_and_figures_end_at_one_edge(reader):
     assert len({edge for some in ends.values() for edge in some}) == 1, ends
 
 
-def test_eighty_characters_of_code_have_room(reader):
+def test_code_column_has_room_for_eighty_characters(reader):
     room, letter = reader.show(width=1280).evaluate(
         """() => { const pre = document.querySelector(".cell_input pre");
              const style = getComputedStyle(pre), canvas = document.createElement("canvas");
@@ -112,12 +112,12 @@ def test_eighty_characters_of_code_have_room(reader):
     assert 5 < letter <= room / 80
 
 
-def test_without_contents_beside_it_the_column_stands_in_the_middle(reader):
+def test_text_column_is_centred_on_pages_without_contents(reader):
     box = reader.show(width=820).locator(".bd-article").bounding_box()
     assert abs(box["x"] - (820 - box["x"] - box["width"])) <= 1
 
 
-# Proofs have neither rule nor title: the fold around them has both.
+# Proofs have neither rule nor title, because the fold around them has both.
 COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
 .filter(one => parseFloat(getComputedStyle(one).borderLeftWidth)).map(one => {
   const title = one.querySelector(".admonition-title");
@@ -128,7 +128,7 @@ COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_boxes_and_inline_code_have_the_colours_of_the_book(visit, theme):
-    """Rules are indigo, blue, orange or grey, titles have no bar or icon, code has no colour."""
+    """Boxes have rules of the book's palette, titles without bar or icon, and plain code."""
     page = visit("book/07_cannot_links").show(theme=theme)
     names = ["info", "primary", "warning", "danger", "text-muted", "border"]
     known = page.evaluate(

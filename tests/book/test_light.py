@@ -1,4 +1,4 @@
-"""Test the weight of the site, its parts, and that nothing was lost by making it lighter."""
+"""Test the size of the site in bytes, and that compression lost nothing."""
 
 import io
 import json
@@ -19,15 +19,15 @@ EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
 def test_the_size_of_the_site_is_bounded(site):
-    """Without these measures the site weighed 73 MB, 26 of them notebooks with outputs."""
+    """Uncompressed the site has 73 MB, 26 MB of which are notebooks with outputs."""
     files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
     of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
     assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
 
 
-def test_the_font_of_icons_has_those_that_pages_show_and_no_others(site):
-    """The whole font, which each page loads, has 2,000 icons and weighs 156 kB."""
+def test_icon_font_has_exactly_the_icons_that_pages_use(site):
+    """The complete font, which each page would load, has 2,000 icons and 156 kB."""
     fonts = list((site / "_static/vendor/fontawesome").rglob("*.*ff*"))
     assert [path.name for path in fonts] == ["fa-solid-900.woff"]
     assert fonts[0].stat().st_size < 5_000
@@ -40,7 +40,7 @@ def test_the_font_of_icons_has_those_that_pages_show_and_no_others(site):
         assert int(cgmm_light.ICON_CHARACTER.search(rule)[1], 16) in known, rule
 
 
-def test_notebooks_are_offered_whole_and_still_to_be_run(site):
+def test_downloaded_notebooks_have_all_cells_and_no_outputs(site):
     offered = sorted((site / "_sources/book").glob("*.ipynb"))
     assert len(offered) > 14
     for path in offered:
@@ -50,7 +50,7 @@ def test_notebooks_are_offered_whole_and_still_to_be_run(site):
         assert not any(cell.get("outputs") for cell in cells)
 
 
-def test_images_have_sizes_and_load_lazily(site):
+def test_images_declare_their_size_and_load_lazily(site):
     text = (site / "book/02_em.html").read_text(encoding="utf8")
     figures = re.findall(r'<img [^>]*src="\.\./_images/[^/"]+\.(?:png|svg)"[^>]*>', text)
     assert figures
@@ -59,7 +59,7 @@ def test_images_have_sizes_and_load_lazily(site):
 
 
 def test_a_compressed_figure_has_the_same_pixels(browser):
-    """The figure has all elements in use: a scatter, a curve, a clipped marker, words, formulas."""
+    """The figure has all kinds of elements: scatter, curve, clipped marker, text and formulas."""
     figure = Figure(figsize=(4, 3))
     ax = figure.subplots()
     ax.plot(np.sin(np.arange(9)), "o-")
@@ -74,7 +74,7 @@ def test_a_compressed_figure_has_the_same_pixels(browser):
         shown.append(np.asarray(Image.open(io.BytesIO(page.screenshot())), dtype=int))
     page.close()
     assert np.ptp(shown[0]) > 100
-    # Two numbers multiplied in another order round a few edges of letters to the next grey.
+    # Products in another order are rounded differently, so edges of letters may differ slightly.
     assert np.abs(shown[0] - shown[1]).max() <= 2
     assert " transform" not in re.findall(r'<use href="#\w+" x="[\d.]+"[^>]*>', after)[-1]
     assert "scale(0.015625)" in before
@@ -92,6 +92,6 @@ def test_images_of_an_earlier_build_are_removed(tmp_path):
     assert left == {"index.html", "shown.svg", "shown.webp"}
 
 
-def test_compressed_paths_keep_their_points():
+def test_compressed_svg_paths_keep_their_points():
     line = "M 1 2.5 \nL 57.25 -0.75 \nL 57.25 101.15 \nz\nM 3 3 \nQ 4 5 6.5 7 \n"
     assert cgmm_light.relative(line) == "m1 2.5l56.25-3.25 0 101.9zm2 .5q1 2 3.5 4"

@@ -14,7 +14,7 @@ from built_book import PACKAGE, pages
 import cgmm
 
 PAGES = [name for name in pages() if name.startswith(PACKAGE)]
-# These classes, and those of Python, are documented elsewhere.
+# Methods of these classes and of Python's own are documented elsewhere.
 ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
 REQUEST = re.compile(r"set_\w+_request")
 CLASSES = [
@@ -26,7 +26,7 @@ CLASSES = [
 
 
 @cache
-def soup(path: Path) -> BeautifulSoup:
+def parse_page(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text(encoding="utf8"), "html.parser")
 
 
@@ -40,7 +40,7 @@ def public_members(cls: type) -> set[str]:
     }  # fmt: skip
 
 
-def empty(article: Tag) -> list[str]:
+def empty_descriptions(article: Tag) -> list[str]:
     """Return the entries, fields, and items of fields that have no text."""
     entries = [
         one.parent.select_one("dt") for one in article.select("dl.py > dd") if not text_of(one)
@@ -62,8 +62,8 @@ def text_of(element: Tag) -> str:
 
 def test_no_description_is_empty(site):
     for name in PAGES:
-        article = soup(site / f"{name}.html").select_one("article")
-        assert empty(article) == [], name
+        article = parse_page(site / f"{name}.html").select_one("article")
+        assert empty_descriptions(article) == [], name
         # Every parameter has a type and a description.
         assert not article.select("dl.field-list > dd > strong:only-child"), name
 
@@ -72,7 +72,7 @@ def test_no_description_is_empty(site):
 def test_every_public_method_has_its_entry(site, name):
     subpackage, _, short = name.rpartition(".")
     cls = getattr(import_module(subpackage), short)
-    page = soup(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+    page = parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
     entries = {entry["id"] for entry in page.select("dl.py > dt[id]")}
     assert entries >= {name, *(f"{name}.{member}" for member in public_members(cls))}
     table = {link["href"].rpartition(".")[2] for link in page.select("table a.internal")}
@@ -85,7 +85,7 @@ def test_every_public_method_has_its_entry(site, name):
 # ------------------------------------------------------------------------------ in a browser
 
 
-def test_the_old_address_leads_on(visit, site):
+def test_old_addresses_redirect_to_new_pages(visit, site):
     page = visit("book/api/numerics").page
     for old, new in [
         ("", "api/index.html"),
@@ -96,31 +96,31 @@ def test_the_old_address_leads_on(visit, site):
         page.wait_for_url(f"**/book/{new}")
 
 
-def test_the_old_address_lists_the_entries_without_scripts(visit):
+def test_old_page_lists_its_entries_without_scripts(visit):
     page = visit("book/api", java_script_enabled=False).page
     link = page.locator("[id='cgmm.mixture.em'] a")
     assert link.get_attribute("href") == "api/mixture.html#cgmm.mixture.em"
 
 
-def test_the_old_address_has_each_anchor_once(site):
-    anchors = [one["id"] for one in soup(site / "book/api.html").select("[id]")]
+def test_old_page_has_each_anchor_once(site):
+    anchors = [one["id"] for one in parse_page(site / "book/api.html").select("[id]")]
     assert len(anchors) > 500
     assert len(anchors) == len(set(anchors))
 
 
-def test_source_leads_back_to_entries_that_exist(site):
+def test_source_pages_link_to_existing_entries(site):
     dead = []
     for path in sorted((site / "_modules").rglob("*.html")):
         for link in re.findall(r'viewcode-back" href="([^"]+)"', path.read_text(encoding="utf8")):
             page, _, anchor = link.partition("#")
-            if not soup((path.parent / page).resolve()).find(id=anchor):
+            if not parse_page((path.parent / page).resolve()).find(id=anchor):
                 dead.append(link)
     assert dead == []
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_class_begins_with_a_sentence_and_folds_its_parameters(site, name):
-    page = soup(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+def test_page_of_a_class_begins_with_a_sentence_and_folds_parameters(site, name):
+    page = parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
     first = page.select_one("article h1").find_next_sibling()
     assert first.name == "p"
     assert first.get_text(strip=True).endswith(".")

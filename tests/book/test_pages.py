@@ -1,6 +1,6 @@
 """Test every page of the book, opened as a plain file without a network.
 
-Of those about the package a sample; test_package_pages looks at all of them.
+Of the pages about the package a sample is opened; test_package_pages checks all of them.
 """
 
 import re
@@ -12,14 +12,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from built_book import FORMULAS, STRANDED, frame, pages_to_visit, visiting
 
-# Without preloading: axe would ask for the style sheets, which browsers refuse on file paths.
+# Preloading is off, because axe would request style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
-# What a theme can change; the structure of a page is the same in both.
+# Rules whose outcome depends on the theme; the structure of a page is the same in both themes.
 COLOURS = ["color-contrast", "link-in-text-block"]
 OF_COLOURS = {"runOnly": COLOURS}
 OF_STRUCTURE = {"rules": {rule: {"enabled": False} for rule in COLOURS}}
-# Of thousands of words one for each style suffices: remove elements whose style, including that of
-# their children, has occurred before, in light or in dark.
+# One word for each style suffices, so remove elements whose style, including that of children, has
+# occurred before, in light or in dark.
 KEEP_ONE_OF_EACH_LOOK = """() => {
   const looks = new Map(), seen = new Set();
   const look = (one, around, ground) => {
@@ -42,8 +42,8 @@ KEEP_ONE_OF_EACH_LOOK = """() => {
   };
   keep(document.body);
 }"""
-# A formula has thousands of elements without faults that axe could find, so a word in its colours
-# replaces it. A second call restores what was removed.
+# A formula has thousands of elements that axe need not check, so a word in its colours replaces it.
+# A second call restores what was removed.
 STAND_IN = """() => {
   if (window.formulas) {
     for (const [word, formula] of window.formulas) word.replaceWith(formula);
@@ -73,14 +73,14 @@ FOLDS = [
     ("main button.toggle-button", "fold.getAttribute('aria-expanded') === 'true'"),
 ]
 
-# For each toggle, whether it lies within its visible box.
+# Report for each toggle whether it lies within its visible box.
 HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
   const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
   const at = button.getBoundingClientRect();
   return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
     || at.right > inside.right + 1;
 }).map(box => box.innerText.slice(0, 50))"""
-# Elements of the margin, with the end of the text that each belongs to.
+# List the elements of the margin, each with the end of the text that it belongs to.
 MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
   .map(one => {
     const text = one.parentElement.querySelector(":scope > :is(p, ul, ol), img, svg");
@@ -89,13 +89,13 @@ MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-capti
             right_of_text: its.right, end_of_text: its.bottom};
   })"""
 
-# Maximum bytes of a page and all that it loads when opened; frames of sliders load later.
+# Maximum bytes of a page and of what it loads when opened; frames of sliders load later.
 MOST_OF_A_PAGE = 2.5e6
-# Decorations: a picture that says nothing needs no text.
+# Decorative pictures, which need no text alternative.
 DECORATIVE = ".navbar-brand img"
 ENDINGS = ("png", "jpg", "jpeg", "svg", "webp", "gif")
 
-# The quick run opens these chapters, which have the most elements of every kind.
+# Without `-m slow` only these chapters are opened, which have the most elements of each kind.
 QUICK = {"07_cannot_links", "12_rca"}
 
 
@@ -107,31 +107,31 @@ PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name i
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def opened(request, browser, site):
-    """Yield one page after the other; the tests of a page share one visit."""
+def open_page(request, browser, site):
+    """Yield one page after the other; all tests of a page share one visit."""
     with visiting(browser, site, request.param) as one:
         yield one
 
 
-def test_nothing_leaves_the_folder_or_complains(opened):
-    here = opened.site.as_uri()
-    assert opened.requests
-    assert [url for url in opened.requests if not url.startswith((here, "data:"))] == []
-    assert not opened.complaints, "\n".join(opened.complaints)
+def test_page_requests_only_files_of_the_site_and_logs_no_error(open_page):
+    here = open_page.site.as_uri()
+    assert open_page.requests
+    assert [url for url in open_page.requests if not url.startswith((here, "data:"))] == []
+    assert not open_page.complaints, "\n".join(open_page.complaints)
 
 
-def test_mathematics_is_typeset(opened):
-    formulas = opened.page.locator(".math")
-    typeset = opened.page.locator(".math mjx-container")
+def test_mathematics_is_typeset(open_page):
+    formulas = open_page.page.locator(".math")
+    typeset = open_page.page.locator(".math mjx-container")
     assert typeset.count() >= formulas.count()
-    assert opened.page.locator("mjx-merror, [data-mjx-error]").count() == 0
-    prose = opened.page.locator("main").inner_text()
+    assert open_page.page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    prose = open_page.page.locator("main").inner_text()
     assert r"\(" not in prose
     assert r"\[" not in prose
 
 
-def test_every_image_has_alternative_text(opened):
-    images = opened.page.locator("img").evaluate_all(
+def test_every_image_has_alternative_text(open_page):
+    images = open_page.page.locator("img").evaluate_all(
         """async (images, decorative) => {
           for (const image of images) image.loading = "eager";
           await Promise.all(images.map(image => image.decode().catch(() => null)));
@@ -146,7 +146,7 @@ def test_every_image_has_alternative_text(opened):
         assert not alt.lower().endswith(ENDINGS)
 
 
-def complaints(page, rules):
+def axe_violations(page, rules):
     """Return the violations of these rules that axe finds."""
     violations = Axe().run(page, options=AXE_OPTIONS | rules).response["violations"]
     return [
@@ -156,23 +156,23 @@ def complaints(page, rules):
     ]
 
 
-def test_accessible(opened):
-    """From this test on, everything is unfolded."""
-    opened.show()
-    page = opened.unfold()
+def test_axe_finds_no_violation(open_page):
+    """This test opens all folds, and they stay open for the following tests."""
+    open_page.show()
+    page = open_page.unfold()
     page.evaluate(STAND_IN)
-    found = complaints(page, OF_STRUCTURE)
+    found = axe_violations(page, OF_STRUCTURE)
     page.evaluate(STAND_IN)
     assert not found, "\n".join(found)
 
 
-# Widths of a small telephone, of a screen enlarged twice, and of a larger telephone.
+# Widths of a small phone, of a screen at 200 % zoom, and of a larger phone.
 WIDTHS = [340, 640, 390]
 
 
-def test_a_page_fits_a_telephone_and_200_percent_zoom(opened):
+def test_page_fits_phones_and_200_percent_zoom(open_page):
     for width in WIDTHS:
-        overflow = opened.show(width=width).evaluate(
+        overflow = open_page.show(width=width).evaluate(
             """async () => {
               for (let n = 0; n < 2; n += 1) await new Promise(requestAnimationFrame);
               const article = document.querySelector(".bd-article-container");
@@ -183,12 +183,12 @@ def test_a_page_fits_a_telephone_and_200_percent_zoom(opened):
         assert max(overflow) <= 0, width
 
 
-def test_toggles_captions_and_references_are_visible(opened):
-    """Each cited work appears once a page, beside its text or below it, and overlaps no other."""
-    if not re.search(r"/book/\d\d_", opened.page.url):
+def test_toggles_captions_and_references_are_visible(open_page):
+    """Each cited work appears once a page, beside its text or below it, without overlap."""
+    if not re.search(r"/book/\d\d_", open_page.page.url):
         pytest.skip("this page is no chapter")
     for width in (1280, 1000, 390):
-        page, beside = opened.show(width=width), width == 1280
+        page, beside = open_page.show(width=width), width == 1280
         assert page.evaluate(HIDDEN) == []
         texts = page.locator(".cgmm-work").all_inner_texts()
         assert len(set(texts)) == len(texts) > 3
@@ -202,27 +202,27 @@ def test_toggles_captions_and_references_are_visible(opened):
             assert all(a[1] <= b[0] + 1 for a, b in pairwise(ends))
 
 
-def test_formulas_fit_a_telephone_or_show_that_they_scroll(opened):
-    page = opened.show(width=390)
+def test_formulas_fit_a_phone_or_show_that_they_scroll(open_page):
+    page = open_page.show(width=390)
     page.wait_for_function("innerWidth === widthSeen")
     found = page.evaluate(FORMULAS)
     assert found["cut"] == found["small"] == found["stops"] == []
-    # The book had 75 of 90 such formulas. One that cannot be broken may scroll.
+    # A formula without a possible line break may scroll. Before lines were broken, 75 of 90 did.
     assert len(found["scroll"]) <= 1, found["scroll"]
     assert page.evaluate(STRANDED) == []
 
 
-def test_the_size_of_a_chapter_is_bounded(opened):
-    """The weight counts figures in one of their two colours, and everything loaded so far."""
-    asked = {Path(unquote(urlparse(url).path)) for url in opened.requests if url[:5] == "file:"}
+def test_the_size_of_a_chapter_is_bounded(open_page):
+    """The size counts figures in one of their two colours, and everything loaded so far."""
+    asked = {Path(unquote(urlparse(url).path)) for url in open_page.requests if url[:5] == "file:"}
     assert sum(path.stat().st_size for path in asked) < MOST_OF_A_PAGE
 
 
-def test_folds_open_by_keyboard(opened):
-    """Open the first fold of each kind by a key; each can have the focus. Motion is switched off,
-    because colours that fade in are pale for a while.
+def test_folds_open_by_keyboard(open_page):
+    """Every fold can have the focus, and a key opens the first one of each kind. Motion is off,
+    because colours that fade in have too little contrast for a moment.
     """
-    page = opened.show()
+    page = open_page.show()
     for kind, is_open in FOLDS:
         for fold in page.locator(kind).all()[:1]:
             before = fold.evaluate(f"fold => {is_open}")
@@ -233,8 +233,8 @@ def test_folds_open_by_keyboard(opened):
     assert page.evaluate("document.getAnimations().map(one => one.animationName)") == []
 
 
-def test_every_slider_moves_by_keyboard(opened):
-    page = opened.show()
+def test_every_slider_moves_by_keyboard(open_page):
+    page = open_page.show()
     for explorer in page.locator(".cgmm-explorer").all():
         for slider in explorer.locator("input[type=range]").all():
             before = frame(explorer)
@@ -243,27 +243,27 @@ def test_every_slider_moves_by_keyboard(opened):
             after = frame(explorer)
             assert after.keys() == before.keys()
             assert all(after[key] != before[key] for key in before)
-    assert not opened.complaints, "\n".join(opened.complaints)
+    assert not open_page.complaints, "\n".join(open_page.complaints)
 
 
-def test_every_live_figure_computes(opened):
-    """The arrow key moves a point, and the status of the figure changes."""
-    page = opened.show()
+def test_live_figures_respond_to_arrow_keys(open_page):
+    """An arrow key moves a point and changes the status of the figure."""
+    page = open_page.show()
     for live in page.locator(".cgmm-live").all():
         point = live.locator(".cgmm-live-main [role=button]").first
         before = live.locator("[role=status]").inner_text()
         point.focus()
         page.keyboard.press("Shift+ArrowDown")
         assert live.locator("[role=status]").inner_text() != before
-    assert not opened.complaints, "\n".join(opened.complaints)
+    assert not open_page.complaints, "\n".join(open_page.complaints)
 
 
-def test_contrasts(opened):
-    """Contrasts suffice in light and in dark. This test comes last because it changes the page."""
-    page, found = opened.show(), []
+def test_contrasts_suffice_in_both_themes(open_page):
+    """Contrasts suffice in light and dark. This test is the last, because it changes the page."""
+    page, found = open_page.show(), []
     page.evaluate(STAND_IN)
     page.evaluate(KEEP_ONE_OF_EACH_LOOK)
     for theme in ("light", "dark"):
         page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
-        found += complaints(page, OF_COLOURS)
+        found += axe_violations(page, OF_COLOURS)
     assert not found, "\n".join(found)

@@ -1,6 +1,6 @@
 """Test how a chapter is printed from a dark screen."""
 
-LAID = """() => {
+PRINT_LAYOUT = """() => {
   const article = document.querySelector(".bd-article");
   const light = colour => {
     const [red, green, blue, opacity = 1] = colour.match(/[\\d.]+/g).map(Number);
@@ -28,13 +28,13 @@ LAID = """() => {
 
 
 def test_printed_pages_are_light_unfolded_and_numbered(visit):
-    """Print in one column; a box may break if it would leave a third of a page empty."""
+    """Print has one column, and a box is split if it would leave a third of a page empty."""
     page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"
     before = page.evaluate(article)
     page.emulate_media(media="print")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    laid = page.evaluate(LAID)
+    laid = page.evaluate(PRINT_LAYOUT)
     solutions = laid.pop("solutions")
     assert solutions > 3
     assert laid == {

@@ -1,4 +1,4 @@
-"""Test questions with comments, marks of sections read, and the chart with links."""
+"""Test questions with feedback, marks on chapters already read, and the decision chart's links."""
 
 import re
 from pathlib import Path
@@ -17,13 +17,13 @@ ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
 
 
 def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
-    """Return for each question its text, its options, and the comment on each option."""
+    """Return for each question its text, its options, and the feedback on each option."""
     found = QUESTION.finditer(prose(path))
     return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_three_questions_before_the_exercises(path):
+def test_chapters_have_three_questions_before_the_exercises(path):
     headings = re.findall(r"^## (.+)$", prose(path), re.MULTILINE)
     assert headings.index("Three questions") + 1 == headings.index("Exercises")
     found = questions(path)
@@ -53,7 +53,7 @@ def chapter(browser, site):
         yield one
 
 
-def test_options_of_a_prediction_show_their_result(chapter):
+def test_choosing_an_option_shows_its_feedback(chapter):
     page = chapter.page
     box = page.locator(".cgmm-question").first
     assert box.locator("details").get_attribute("open") is None
@@ -71,7 +71,7 @@ def test_options_of_a_prediction_show_their_result(chapter):
 
 
 def test_read_pages_are_marked_on_the_next_visit(chapter):
-    """Marks appear on a page that is open at the same time, and after reopening."""
+    """The marks also appear on another open page, and after the page is opened again."""
     page, index = chapter.page, chapter.page.context.new_page()
     index.goto((chapter.site / "book/index.html").as_uri())
     button = page.get_by_role("button", name="I have read this chapter")
@@ -104,8 +104,8 @@ def test_answers_in_the_decision_chart_are_links(visit, site, width):
 
 
 @pytest.mark.parametrize("name", ["book/01_mixtures", "book/09_soft_preferences"])
-def test_every_option_has_a_name(visit, name):
-    """A formula gives a button no name, because MathJax hides its drawing from screen readers."""
+def test_options_have_accessible_names(visit, name):
+    """A formula alone gives a button no name: MathJax hides its drawing from screen readers."""
     options = visit(name).page.locator(".cgmm-question > ol button")
     assert options.count() == 9
     for option in options.all():

@@ -1,7 +1,7 @@
-"""A reader sees the code that a visible cell needs, and every table that a cell makes.
+"""Test that pages show all code that a visible cell needs, and every table that a cell makes.
 
-A folded cell (`hide-input`) is on the page; a removed one is not. So a removed cell may assert
-something, and nothing more: a name that it assigns is not used by a cell that is shown.
+A folded cell (`hide-input`) is on the page, and a removed one is not. So a removed cell may only
+assert something: no visible cell may use a name that it assigns.
 """
 
 import ast
@@ -21,7 +21,7 @@ def is_tagged(cell: dict, tags: set[str]) -> bool:
 
 
 def names_in(source: str) -> tuple[set[str], set[str]]:
-    """Return the names that the cell assigns, and those that it uses without assigning them first.
+    """Return the names that a cell assigns, and those that it uses before it assigns them.
 
     A name inside a function counts as used unless the function binds it.
     """
@@ -35,7 +35,7 @@ def names_in(source: str) -> tuple[set[str], set[str]]:
 
 
 def names_of_statement(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """Return the names that a statement loads from outside, and those that it leaves behind."""
+    """Return the names that a statement uses, and those that it assigns."""
     loaded: set[str] = set()
     stored: set[str] = set()
     inner: set[str] = set()
@@ -88,7 +88,7 @@ def makes_table(cell: dict) -> bool:
     return "plot.table(" in "".join(cell["source"]) or "cgmm-table" in json.dumps(cell["outputs"])
 
 
-def test_a_name_from_a_removed_cell_is_noticed():
+def test_names_from_removed_cells_are_found():
     removed = {"cell_type": "code", "id": "a", "metadata": {"tags": ["remove-cell"]}}
     shown = {"cell_type": "code", "id": "b", "metadata": {}}
     helper = removed | {"source": ["def trial(n):\n    m = n\n    return m\n"]}
@@ -100,7 +100,7 @@ def test_a_name_from_a_removed_cell_is_noticed():
     assert names_from_removed_cells([helper, its_own]) == {}
 
 
-def test_a_hidden_table_is_noticed():
+def test_hidden_tables_are_found():
     folded = {"cell_type": "code", "id": "a", "metadata": {"tags": ["hide-input"]}}
     table = folded | {"source": ["plot.table([], [])"], "outputs": []}
     removed = table | {"metadata": {"tags": ["remove-cell"]}}
@@ -110,7 +110,7 @@ def test_a_hidden_table_is_noticed():
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
-def test_code_on_the_page_uses_nothing_from_removed_cells(path):
+def test_visible_code_uses_no_name_from_removed_cells(path):
     found = names_from_removed_cells(cells(path))
     assert not found, "fold these cells (hide-input) instead of removing them"
 

@@ -1,4 +1,4 @@
-"""Test the site: no warnings, unique ids, dark figures, and explorers that compute."""
+"""Test the site as a whole: no warnings, unique ids, dark figures and sharp explorers."""
 
 import io
 import os
@@ -19,14 +19,14 @@ def test_the_book_builds_without_a_warning(built):
     assert not built[1], built[1]
 
 
-def test_the_book_was_built_without_asking_a_network(built):
-    # The log of a build made before the tests (CGMM_BOOK) is named in the folder beside it.
+def test_the_build_makes_no_network_request(built):
+    # The folder beside a build made before the tests (CGMM_BOOK) holds its log.
     log = Path(os.environ.get("CGMM_NETWORK_LOG", built[0].parents[1] / "network.log"))
     assert log.read_text(encoding="utf8") == ""
 
 
 def test_no_id_occurs_twice_on_a_page(site):
-    """Every id is unique on its page: a link would otherwise lead to the first of several boxes."""
+    """A link to an id that occurs twice would lead to the first of them."""
     twice = {}
     for name in CHAPTERS:
         ids = re.findall(r' id="([^"]+)"', (site / f"{name}.html").read_text(encoding="utf8"))
@@ -36,7 +36,7 @@ def test_no_id_occurs_twice_on_a_page(site):
 
 
 def test_figures_have_dark_versions(visit):
-    """Line figures have their own dark colours on the page's ground, without a filter."""
+    """Line figures have their own dark colours on the page's background, without a CSS filter."""
     page = visit("book/02_em", color_scheme="dark").page
     shown = page.locator("figure img.only-dark:visible")
     style = "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
@@ -44,7 +44,7 @@ def test_figures_have_dark_versions(visit):
     for figure in shown.all():
         assert figure.get_attribute("src").endswith(".svg#dark")
         assert figure.evaluate(style) == ["none", "rgba(0, 0, 0, 0)"]
-    # The colour of text, dark on paper, is light here.
+    # Text is light in the dark theme.
     shown.first.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     pixels = np.asarray(Image.open(io.BytesIO(shown.first.screenshot())).convert("L"))
@@ -78,8 +78,8 @@ def test_live_figures_of_one_mode_share_a_script(site):
     assert {"rivals", "em", "cut"} <= modes
 
 
-def test_the_home_page_computes_above_the_fold(visit):
-    """Two links between the first points of the columns do not turn the cut, three do."""
+def test_live_figure_of_the_home_page_is_visible_without_scrolling(visit):
+    """With two links the cut keeps its direction, and with three it turns."""
     page = visit("book/index").page
     live = page.locator(".cgmm-live")
     box = live.locator(".cgmm-live-main").bounding_box()
@@ -103,7 +103,7 @@ def test_no_image_has_two_loading_attributes(site):
         assert re.search(r'<html [^>]*data-theme="light"', text), name
 
 
-def test_numbers_in_tables_have_a_true_minus_and_zero_has_none(site):
+def test_numbers_in_tables_use_the_minus_sign_and_zero_has_none(site):
     n_numbers, wrong = 0, {}
     for name in CHAPTERS:
         text = (site / f"{name}.html").read_text(encoding="utf8")

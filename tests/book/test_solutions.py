@@ -1,4 +1,4 @@
-"""Each exercise has its stars and a solution, whose code runs after the cells of its chapter."""
+"""Test that each exercise has stars and a solution, and that solutions run after their chapter."""
 
 import json
 import os
@@ -11,12 +11,12 @@ import pytest
 from built_book import ROOT
 from cells import CHAPTERS, prose, sources
 
-# The case has exercises, too.
+# The worked case has exercises, too.
 WITH_EXERCISES = [*CHAPTERS, ROOT / "book/pathologist_case.ipynb"]
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Runs the chapter's cells, then each solution on a copy of the names that they made.
+# Run the cells of the chapter, and then each solution on a copy of their names.
 RUN = """
 import contextlib, io, json, sys, matplotlib
 matplotlib.use("Agg")
@@ -65,7 +65,7 @@ def test_solutions_run_and_their_assertions_hold(path):
     run = subprocess.run(
         [sys.executable, "-c", RUN],
         input=json.dumps([sources(path), solutions(path)]),
-        cwd=path.parent,  # as a notebook runs: it reads the tables beside it
+        cwd=path.parent,  # A notebook reads tables from its own folder.
         env=os.environ | alone,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Lists of the project agree with each other: contents, pages of the package, versions."""
+"""Test that lists of the project agree: table of contents, pages of the package, versions."""
 
 import re
 import tomllib
@@ -47,7 +47,7 @@ def required(wanted: list[Requirement]) -> Iterator[Requirement]:
 
 
 def test_pinned_versions_are_those_that_the_ranges_need():
-    """This checks without a network that the pins are those of `make lock`."""
+    """Check without a network that the pins are those that `make lock` would write."""
     pinned, reached = pins(), set()
     for need in required(RANGES):
         name = canonicalize_name(need.name)
