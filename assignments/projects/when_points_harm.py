@@ -28,6 +28,6 @@ def run(draws):
 
 
 def finding(values):
-    """The same thousand points harm a model that cannot hold the classes, and help one that can."""
+    """Check that the same points harm a model too simple for the classes, and help a richer one."""
     assert paired_difference(values[:, 1], values[:, 0]).behind
     assert paired_difference(values[:, 3], values[:, 2]).ahead
