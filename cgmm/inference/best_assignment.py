@@ -44,7 +44,7 @@ from cgmm.network import (
     log_weight,
     simplify,
 )  # fmt: skip
-from cgmm.network.graph import hard_part
+from cgmm.network.graph import keep_cannot_links
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Assignment", "Finder", "find_best"]
@@ -201,7 +201,7 @@ class Descent:
 
     def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
         self.graph, self.unary, self.search = graph, unary, search
-        self.allowed, self.hard = np.isfinite(unary), hard_part(graph).edges
+        self.allowed, self.hard = np.isfinite(unary), keep_cannot_links(graph).edges
         # Removing the constant of each node keeps the digits that matter.
         self.costs = unary.max(axis=1, keepdims=True) - unary
         soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)

@@ -57,7 +57,7 @@ from cgmm.network import (
     connected_components,
     induced_subgraph,
 )  # fmt: skip
-from cgmm.network.graph import edge_matrix, hard_part
+from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import AGREE, BoolArray, FloatArray, IntArray
 
 # Ties between nodes of equal degree are random, so regular graphs are not coloured in index order.
@@ -134,7 +134,7 @@ def feasible_assignment(
         ...
     cgmm.network.graph.NetworkError: nodes 0, 1 and 2 are mutually cannot-linked, ...
     """
-    hard = hard_part(graph)
+    hard = keep_cannot_links(graph)
     allowed = np.ones((graph.n_nodes, n_states), dtype=bool) if allowed is None else allowed
     z, label = colour_nodes(hard), connected_components(hard)
     fails = (z >= n_states) | ~allowed[np.arange(len(z)), np.minimum(z, n_states - 1)]
@@ -250,7 +250,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
     >>> forbidden_clique(triangle, 4) is None
     True
     """
-    edges = hard_part(graph).edges
+    edges = keep_cannot_links(graph).edges
     stays = peel(edges, np.full(graph.n_nodes, size - 1)) < 0
     edges = edges[stays[edges].all(axis=1)]
     later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}

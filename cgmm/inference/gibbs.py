@@ -53,7 +53,7 @@ from cgmm.network import (
     connected_components,
     induced_subgraph,
 )
-from cgmm.network.graph import hard_part
+from cgmm.network.graph import keep_cannot_links
 from cgmm.numerics import BoolArray, FloatArray, IntArray, Seed, check_integer, generator
 
 __all__ = ["Chains", "gibbs", "gibbs_chains"]
@@ -476,7 +476,7 @@ def _repair_starts(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
 ) -> None:
     """Replace, in place, infeasible assignments of components of hard edges by feasible ones."""
-    hard = hard_part(network.graph)
+    hard = keep_cannot_links(network.graph)
     label = connected_components(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
     search = {"rng": np.random.RandomState(0), "max_search": MAX_SEARCH, "remedy": NO_START}

@@ -46,7 +46,7 @@ from scipy.sparse import csgraph, csr_array
 
 from cgmm.inference.feasible import two_colours
 from cgmm.network import Graph, NetworkError, simplify
-from cgmm.network.graph import edge_matrix, hard_part
+from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Consistent", "Mirror", "Reduced", "contract_mirrored", "propagate_evidence", "reducer"]
@@ -244,7 +244,7 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
            [0, 1, 1],
            [1, 1, 1]])
     """
-    forbidden = edge_matrix(hard_part(graph))
+    forbidden = edge_matrix(keep_cannot_links(graph))
     given, rounds = allowed, list[tuple[IntArray, IntArray]]()
     allowed = allowed.copy()
     held = np.flatnonzero(allowed.sum(axis=1) == 1)
@@ -390,7 +390,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     is_hard = graph.weights == -np.inf
     if not is_hard.any():
         return None
-    node_of, parity = _two_colours(hard_part(graph))
+    node_of, parity = _two_colours(keep_cannot_links(graph))
     soft = graph.edges[~is_hard]
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
     inside = ends[:, 0] == ends[:, 1]

@@ -42,28 +42,29 @@ class Result(NamedTuple):
     """The engine chosen for one part of a network, with its exactness and its cost."""
 
     engine: str
-    """Its name in ENGINES, or "none"."""
+    """Name of the engine in ``ENGINES``, or "none" if no engine computes this part."""
     n_components: int
-    """Number of components in this part, after reduction by evidence and, for K = 2, mirroring."""
+    """Number of connected components in this part of the network, which evidence has reduced."""
     n_nodes: int
-    """Number of nodes in these components."""
+    """Total number of nodes of these components."""
     n_edges: int
-    """Number of edges in these components."""
+    """Total number of edges of these components."""
     exact: bool
-    """True if the engine reports that it is exact on this part, up to rounding."""
+    """True if the engine reports that its result for this part is exact up to rounding."""
     width: int | None = None
-    """Largest induced width of these components, or a lower bound; None if it is not needed."""
+    """Largest induced width of these components, or a lower bound; None if it was not computed."""
     n_bytes: int = 0
-    """Bytes of the tables of exact inference, or a lower bound; 0 if not estimated."""
+    """Bytes that the tables of exact inference take, or a lower bound; 0 if not estimated."""
     n_operations: int = 0
-    """Table entries that exact inference visits in one call, or a lower bound."""
+    """Number of table entries that exact inference visits in one call, or a lower bound."""
 
 
 Infer = Callable[[FloatArray], Marginals]
 """Function from unary log-potentials (n_nodes, K) to marginals."""
 
 
-def _computes_marginals_only(unary: FloatArray) -> IntArray:
+def _reject_most_probable(unary: FloatArray) -> IntArray:
+    """Raise ``ValueError``, because the engine computes marginals only."""
     raise ValueError(
         "this engine computes marginals only, not a most probable joint assignment; use one that "
         "finds it, such as inference='auto'."
@@ -74,31 +75,32 @@ def _computes_marginals_only(unary: FloatArray) -> IntArray:
 class Inference:
     """A graph prepared by an engine: functions of the unary log-potentials, and their properties.
 
-    Calling it returns the marginals, so every ``Inference`` is an ``Infer``.
+    Calling an ``Inference`` returns the marginals, so it can be used as an ``Infer``.
 
     Examples
     --------
-    >>> ask = Inference(lambda unary: Marginals(unary, 0.0, exact=True))
-    >>> ask.finds_best, ask(np.array([[0.5, 0.5]])).exact
+    >>> infer = Inference(lambda unary: Marginals(unary, 0.0, exact=True))
+    >>> infer.finds_best, infer(np.array([[0.5, 0.5]])).exact
     (False, True)
     """
 
     marginals: Infer
-    most_probable: Callable[[FloatArray], IntArray] = _computes_marginals_only
+    most_probable: Callable[[FloatArray], IntArray] = _reject_most_probable
     """Function that returns the most probable *joint* assignment (n_nodes,), which violates no hard
-    relation. Among equally probable assignments an engine prefers low labels as far as its order of
-    computation allows."""
+    relation. Among equally probable assignments, an engine prefers those with small labels if its
+    order of computation allows this."""
     results: Callable[[FloatArray], list[Result]] = lambda unary: []
-    """Function that returns a ``Result`` for each part of the network; of the unaries only the
-    positions of -inf matter. The list is empty if the engine does not divide the network."""
+    """Function that returns a ``Result`` for each part of the network. The list depends only on
+    which unaries are -inf; it is empty if the engine does not divide the network into parts."""
     chains: Callable[[FloatArray], Any] | None = None
-    """Function that returns a sampler's :class:`cgmm.inference.gibbs.Chains`; None for others."""
+    """Function that returns the :class:`cgmm.inference.gibbs.Chains` of a sampler; None if the
+    engine is no sampler."""
     exact: bool | None = None
-    """True if marginals are exact for all unaries, False if for none; None if exactness depends on
-    the unaries or is reported by the marginals only."""
+    """True if the marginals are exact for all unaries, False if they are exact for none. None if
+    exactness depends on the unaries, or if only the computed marginals report it."""
     is_stateful: bool = False
-    """True if marginals may depend on earlier calls. Estimators then apply the engine again for
-    each restart, which keeps restarts independent."""
+    """True if marginals may depend on earlier calls. Estimators then prepare the graph again for
+    each restart, so that restarts are independent."""
 
     def __call__(self, unary: FloatArray, /) -> Marginals:
         """Return the marginals for the unary log-potentials (n_nodes, K)."""
@@ -106,17 +108,17 @@ class Inference:
 
     @property
     def finds_best(self) -> bool:
-        """True if the engine finds the most probable joint assignment, as exact engines do."""
-        return self.most_probable is not _computes_marginals_only
+        """True if the engine can find the most probable joint assignment, as exact engines can."""
+        return self.most_probable is not _reject_most_probable
 
     def approximates(self, unary: FloatArray) -> bool:
-        """Return True if the engine reports an approximation for some part of the network."""
+        """Return True if the engine reports that it approximates some part of the network."""
         return not all(result.exact for result in self.results(unary))
 
     def is_exact(self, unary: FloatArray) -> bool:
         """Return True if the engine reports exact marginals for these unaries.
 
-        An engine that cannot report this in advance is called once.
+        If the engine cannot report this in advance, it is called once to find out.
         """
         if results := self.results(unary):
             return all(result.exact for result in results)
@@ -124,14 +126,14 @@ class Inference:
 
 
 Engine = Callable[[Graph], Inference]
-"""Function that prepares a graph once, for many E-steps. Estimators also take an engine that
-returns a plain ``Infer``, which computes marginals only and is applied again for each restart. An
-engine that draws random numbers has a parameter ``random_state``, which is how
+"""Function that prepares a graph once, for many E-steps. Estimators also accept an engine that
+returns a plain ``Infer``; it computes marginals only, and the graph is prepared again for each
+restart. An engine that draws random numbers has a parameter ``random_state``, by which
 :func:`cgmm.inference.needs_seed` recognises it."""
 
 
 def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
-    """Check that unary log-potentials fit the graph and allow every node a state; return floats.
+    """Check that unary log-potentials fit the graph and leave a possible state to every node.
 
     Parameters
     ----------
@@ -143,14 +145,14 @@ def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
     Returns
     -------
     (n_nodes, K) array
-        The same numbers.
+        The log-potentials, as floats.
 
     Raises
     ------
     NetworkError
-        If a node has NaN, ``+inf`` or only ``-inf``; the error names the node.
+        If a node has a log-potential of NaN or ``+inf``, or only ``-inf``; the error names it.
     ValueError
-        If the shape does not fit.
+        If the shape does not fit the graph.
 
     Examples
     --------
@@ -164,12 +166,12 @@ def check_unary(graph: Graph, unary: FloatArray) -> FloatArray:
             f"unary has shape {unary.shape}; it must be (n_nodes, K) = ({graph.n_nodes}, K) with "
             "at least one state."
         )
-    top = unary.max(axis=1)
-    if not np.isfinite(top).all():
-        node = np.flatnonzero(~np.isfinite(top))[:1]
+    largest = unary.max(axis=1)
+    if not np.isfinite(largest).all():
+        node = np.flatnonzero(~np.isfinite(largest))[:1]
         cause = "only log-potentials of -inf, so no state is possible"
-        if top[node[0]] != -np.inf:
-            cause = f"a log-potential of {top[node[0]]}; log-potentials must be below +inf"
+        if largest[node[0]] != -np.inf:
+            cause = f"a log-potential of {largest[node[0]]}; log-potentials must be below +inf"
         remedy = "rescale the data or revise the evidence"
         raise NetworkError(f"{{nodes}} has {cause}: {remedy}.", graph.named(node))
     return unary

@@ -1,9 +1,9 @@
 """The graph of the pairwise Markov network, and the errors and warnings about networks.
 
 ``SideInformation`` builds a ``Graph``, and every inference engine takes one. Chapter 7 explains the
-network. Every kind of side information in this package becomes one. A *node* j is a group of points
-that share one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) carries
-one log-weight w_e ∈ [-∞, ∞), added to the log-weight of every joint assignment with z_a = z_b ::
+network, which represents every kind of side information. A *node* j is a group of points that share
+one assignment z_j ∈ {1..K}; it has K unary log-potentials. An *edge* e = (a, b) has one log-weight
+w_e ∈ [-∞, ∞), which is added to the log-weight of every joint assignment with z_a = z_b ::
 
     log weight(z) = Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b],        Z = Σ_z weight(z)
 
@@ -12,7 +12,7 @@ plain mixture: every point is a node of its own, and Z is a product over points.
 errors with node indices; estimators translate the indices to points before users see them.
 
 =======  ==============================================================
-j, a, b  nodes, e.g. edge 4 joins a = 0 and b = 2
+j, a, b  nodes, e.g. edge 4 connects a = 0 and b = 2
 K        number of states of a node, one for each component, e.g. 3
 e, w_e   edge and its log-weight, e.g. w_4 = -1.5
 Z        normaliser, the sum over all K**n_nodes assignments, e.g. 0.02
@@ -35,7 +35,7 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 # ------------------------------------------------------------ errors and warnings
 
 
-# Longer lists of nodes are cut after this number, to keep messages readable.
+# Messages list at most this number of nodes, so that they stay readable.
 NAMED_NODES = 8
 
 
@@ -45,11 +45,12 @@ class NetworkError(ValueError):
     Parameters
     ----------
     message : str
-        Template: ``{nodes}`` is replaced by the list of all nodes, ``{0}``, ``{1}``, ... by one.
+        Template, in which ``{nodes}`` is replaced by the list of all nodes, and ``{0}``, ``{1}``,
+        ... by the node at that position of the list.
     nodes : (n,) array of int
         The nodes that cause the error.
     noun : str, default="node"
-        Noun that the message puts before the numbers.
+        Noun for a node, which the message puts before the numbers.
 
     Examples
     --------
@@ -66,16 +67,16 @@ class NetworkError(ValueError):
     def __str__(self) -> str:
         """Return the message with the nodes filled in."""
         message = self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
-        one = lambda place: _name_nodes(self.nodes[[int(place[1])]], self.noun)  # noqa: E731
-        return re.sub(r"\{(\d+)\}", one, message)
+        name_one = lambda match: _name_nodes(self.nodes[[int(match[1])]], self.noun)  # noqa: E731
+        return re.sub(r"\{(\d+)\}", name_one, message)
 
     def renamed(self, names: IntArray, noun: str | None = None) -> Self:
-        """Return the same error with node j replaced by ``names[j]``, and optionally a new noun."""
+        """Return the same error with ``names[j]`` in place of node j, and optionally a new noun."""
         return type(self)(self.message, names[self.nodes], noun or self.noun)
 
 
 class TooCostlyError(NetworkError):
-    """Error for a network that is too costly for an engine; a solution may still exist.
+    """Error for a network whose exact inference is too costly; a joint assignment may still exist.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class TooCostlyError(NetworkError):
 
 
 class ApproximationWarning(ConvergenceWarning):
-    """Warning that exact inference was too costly for some part, so its result is approximate.
+    """Warning that a part of a network was approximated, because exact inference was too costly.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class ApproximationWarning(ConvergenceWarning):
 
 
 def _name_nodes(nodes: IntArray, noun: str) -> str:
-    """Return the list of nodes for a message, cut after ``NAMED_NODES``."""
+    """Return the list of nodes as text for a message, with at most ``NAMED_NODES`` numbers."""
     if len(nodes) == 1:
         return f"{noun} {nodes[0]}"
     if len(nodes) > NAMED_NODES:
@@ -106,7 +107,7 @@ def _name_nodes(nodes: IntArray, noun: str) -> str:
 
 @contextmanager
 def naming(names: IntArray, noun: str) -> Iterator[None]:
-    """Re-raise a ``NetworkError`` with node indices translated to these names."""
+    """Context manager: re-raise a ``NetworkError`` with node indices translated to these names."""
     try:
         yield
     except NetworkError as error:
@@ -127,19 +128,19 @@ class DoubtWarning(UserWarning):
 
 
 class Graph(NamedTuple):
-    """Nodes and weighted edges; the unaries determine the number of states later."""
+    """Nodes and weighted edges; the number of states is not stored, it follows from the unaries."""
 
     n_nodes: int
-    """Number of nodes, named 0 .. n_nodes - 1."""
+    """Number of nodes, which are numbered 0 .. n_nodes - 1."""
     edges: IntArray
-    """(E, 2) int: one unordered pair of different nodes per row."""
+    """(E, 2) int array: an unordered pair of different nodes per row."""
     weights: FloatArray
-    """(E,) w_e in [-inf, inf): log-weight added if the states of the two nodes are equal."""
+    """(E,) log-weights w_e in [-inf, inf), added if the states of the two nodes are equal."""
     names: IntArray | None = None
-    """(n_nodes,) numbers by which errors name the nodes; None: 0, 1, ..."""
+    """(n_nodes,) numbers that errors use to name the nodes; None means 0, 1, ..."""
 
     def named(self, nodes: IntArray) -> IntArray:
-        """Return the names of the given nodes, for error messages."""
+        """Return the numbers by which error messages name the given nodes."""
         return nodes if self.names is None else self.names[nodes]
 
 
@@ -186,31 +187,31 @@ def require_edgeless(graph: Graph, engine: str) -> None:
     found = np.flatnonzero(graph.weights)
     if len(found):
         raise NetworkError(
-            f"the engine {engine!r} takes each for independent of the others, but {{nodes}} are "
-            f"tied with log-weight {graph.weights[found[0]]:g} (edge {found[0]}; {len(found)} such "
-            "edges). Choose an engine that takes edges: inference='auto'.",
+            f"the engine {engine!r} treats all nodes as independent, but {{nodes}} are connected "
+            f"with log-weight {graph.weights[found[0]]:g} (edge {found[0]}; {len(found)} such "
+            "edges). Choose an engine that accepts edges: inference='auto'.",
             graph.named(graph.edges[found[0]]),
         )
 
 
-# ------------------------------------------------------------------ the simplest form
+# ------------------------------------------------------------------ simplification
 
 
 def simplify(graph: Graph) -> Graph:
-    """Check a graph and return its simplest form: one edge per pair, none of log-weight zero.
+    """Check a graph and simplify it: merge duplicate edges, and remove those of log-weight zero.
 
     Parameters
     ----------
     graph : Graph
-        May contain a pair several times, in either order. Log-weights of equal pairs are added, so
-        ``-inf`` prevails.
+        A graph that may contain a pair several times, in either order. The log-weights of equal
+        pairs are added, so a single ``-inf`` makes the sum ``-inf``.
 
     Returns
     -------
     Graph
-        The same network: pairs (a, b) with a < b in lexicographic order, without duplicates and
-        without log-weights of zero. A graph that has this form already is returned quickly, so
-        every engine can call this function.
+        The same network, with pairs (a, b) where a < b, in lexicographic order, without duplicates
+        and without log-weights of zero. For a simplified graph the call takes little time, so every
+        engine can make it.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def simplify(graph: Graph) -> Graph:
     >>> simplify(Graph(3, np.array([[1, 0], [0, 1], [2, 1]]), np.array([1.0, 2.0, 0.0])))
     Graph(n_nodes=3, edges=array([[0, 1]]), weights=array([3.]), names=None)
     """
-    edges, weights = _checked_edges(graph)
+    edges, weights = _check_edges(graph)
     if _is_simple(graph.n_nodes, edges, weights):
         return graph._replace(edges=edges, weights=weights)
     a, b = np.sort(edges, axis=1).T
@@ -235,35 +236,35 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _is_simple(n_nodes: int, edges: IntArray, weights: FloatArray) -> bool:
-    """Return True if a < b in all edges, pairs strictly ascend, and no log-weight is zero."""
+    """Return True if a < b in every edge, the pairs are sorted and distinct, and no w is zero."""
     a, b = edges.T
     keys = a * n_nodes + b
     return bool((a < b).all() and (keys[1:] > keys[:-1]).all() and weights.all())
 
 
-def _checked_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
-    """Return edges (E, 2) and log-weights (E,), or raise an error that names an edge."""
+def _check_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
+    """Return edges (E, 2) and log-weights (E,) as arrays, or raise an error for an invalid edge."""
     edges = np.asarray(graph.edges)
     weights = np.asarray(graph.weights, dtype=float)
     if edges.shape != (len(weights), 2) or weights.ndim != 1:
         raise ValueError(
             f"edges have shape {edges.shape} and weights {weights.shape}; they must be (E, 2) "
-            "and (E,): one pair and one log-weight a row."
+            "and (E,): one pair and one log-weight per row."
         )
     if edges.size and not np.issubdtype(edges.dtype, np.integer):
         raise ValueError(f"edges are of type {edges.dtype}; nodes are named by integers.")
     edges = edges.astype(np.intp, copy=False)
     outside = ((edges < 0) | (edges >= graph.n_nodes)).any(axis=1)
-    _refuse_edges(outside, graph, f"names a node outside 0 .. {graph.n_nodes - 1}")
-    _refuse_edges(edges[:, 0] == edges[:, 1], graph, "ties a node to itself")
-    _refuse_edges(np.isnan(weights), graph, "has a weight that is not a number")
+    _raise_for_wrong_edges(outside, graph, f"names a node outside 0 .. {graph.n_nodes - 1}")
+    _raise_for_wrong_edges(edges[:, 0] == edges[:, 1], graph, "connects a node to itself")
+    _raise_for_wrong_edges(np.isnan(weights), graph, "has a weight that is not a number")
     remedy = "must-links are contracted into one node, never an edge of weight +inf"
-    _refuse_edges(weights == np.inf, graph, f"has weight +inf: {remedy}")
+    _raise_for_wrong_edges(weights == np.inf, graph, f"has weight +inf: {remedy}")
     return edges, weights
 
 
-def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
-    """Raise ``ValueError`` for the first edge that is marked as wrong."""
+def _raise_for_wrong_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
+    """Raise ``ValueError`` for the first edge that is marked as wrong, with the cause."""
     if wrong.any():
         e = int(np.flatnonzero(wrong)[0])
         a, b = graph.edges[e]
@@ -274,7 +275,7 @@ def _refuse_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None
 
 
 def are_disjoint_pairs(graph: Graph) -> bool:
-    """Return True if no node has more than one edge, so every component has one or two nodes.
+    """Return True if no node has more than one edge, so every component is a node or a pair.
 
     Parameters
     ----------
@@ -295,7 +296,7 @@ def are_disjoint_pairs(graph: Graph) -> bool:
 
 
 def log_weight(graph: Graph, unary: FloatArray, z: IntArray) -> float:
-    """Return the log-weight of a joint assignment: unaries plus edges with equal states.
+    """Return the log-weight of a joint assignment: its unaries plus w of edges with equal ends.
 
     Parameters
     ----------
@@ -335,14 +336,14 @@ def connected_components(graph: Graph) -> IntArray:
     Returns
     -------
     (n_nodes,) array of int
-        Numbered from 0 in the order of their first nodes.
+        Index of each node's component; components are numbered in the order of their first nodes.
 
     Examples
     --------
     >>> connected_components(Graph(4, np.array([[0, 2]]), np.ones(1)))
     array([0, 1, 0, 2], dtype=int32)
     """
-    _, labels = csgraph.connected_components(_matrix(graph, np.ones(len(graph.edges))), False)
+    _, labels = csgraph.connected_components(_to_matrix(graph, np.ones(len(graph.edges))), False)
     return labels
 
 
@@ -354,7 +355,7 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
     graph : Graph
         Any graph.
     nodes : (n,) int array
-        Distinct nodes. They become 0, 1, ... in the order given, and keep their names in errors.
+        Distinct nodes. They are renumbered 0, 1, ... in this order; errors use their old names.
 
     Returns
     -------
@@ -367,18 +368,18 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
     >>> induced_subgraph(path, np.array([3, 2, 0]))
     Graph(n_nodes=3, edges=array([[1, 0]]), weights=array([3.]), names=array([3, 2, 0]))
     """
-    place = np.full(graph.n_nodes, -1)
-    place[nodes] = np.arange(len(nodes))
-    edges = place[graph.edges]
+    new_index = np.full(graph.n_nodes, -1)
+    new_index[nodes] = np.arange(len(nodes))
+    edges = new_index[graph.edges]
     inside = (edges >= 0).all(axis=1)
     return Graph(len(nodes), edges[inside], graph.weights[inside], graph.named(nodes))
 
 
 def spanning_forest(graph: Graph) -> Graph:
-    """Return the spanning forest with the largest absolute log-weights.
+    """Return the spanning forest whose edges have the largest absolute log-weights.
 
-    This approximation makes exact inference cheap: edges that would close a cycle are dropped.
-    Cannot-links have infinite log-weight and are therefore kept first.
+    Dropping all edges that would close a cycle is an approximation that makes exact inference
+    cheap. Cannot-links have infinite log-weight, so they are kept in preference to other edges.
 
     Parameters
     ----------
@@ -388,7 +389,7 @@ def spanning_forest(graph: Graph) -> Graph:
     Returns
     -------
     Graph
-        Simplified and without cycles. Of equal log-weights the earlier pair is kept.
+        The forest, simplified. Between edges of equal log-weight, the earlier one is kept.
 
     Notes
     -----
@@ -405,13 +406,13 @@ def spanning_forest(graph: Graph) -> Graph:
     strongest_first = np.argsort(-np.abs(graph.weights), kind="stable")
     rank = np.empty(len(graph.edges))
     rank[strongest_first] = np.arange(1, len(graph.edges) + 1)
-    kept = csgraph.minimum_spanning_tree(_matrix(graph, rank)).data
+    kept = csgraph.minimum_spanning_tree(_to_matrix(graph, rank)).data
     kept = np.sort(strongest_first[kept.astype(np.intp) - 1])
     return Graph(graph.n_nodes, graph.edges[kept], graph.weights[kept])
 
 
 def adjacency(graph: Graph) -> csr_array:
-    """Return the symmetric matrix of log-weights; duplicate edges are added up.
+    """Return the symmetric matrix of log-weights; those of duplicate edges are added.
 
     Parameters
     ----------
@@ -442,22 +443,22 @@ def adjacency(graph: Graph) -> csr_array:
     return coo_array((np.tile(graph.weights, 2), tuple(ends)), shape=shape, dtype=float).tocsr()
 
 
-def hard_part(graph: Graph) -> Graph:
-    """Return the graph of the cannot-links only, simplified."""
+def keep_cannot_links(graph: Graph) -> Graph:
+    """Return the simplified graph without its edges of finite log-weight."""
     graph = simplify(graph)
     is_hard = graph.weights == -np.inf
     return graph._replace(edges=graph.edges[is_hard], weights=graph.weights[is_hard])
 
 
 def edge_matrix(graph: Graph) -> csr_array:
-    """Return the symmetric matrix with a one for each edge, whatever its log-weight."""
+    """Return the symmetric adjacency matrix, with a one for each edge whatever its log-weight."""
     return adjacency(graph._replace(weights=np.ones(len(graph.edges))))
 
 
-def _matrix(graph: Graph, values: FloatArray) -> csr_array:
+def _to_matrix(graph: Graph, values: FloatArray) -> csr_array:
     """Return a sparse (n_nodes, n_nodes) matrix with a value for each edge and 32-bit indices.
 
-    The spanning trees of SciPy up to 1.15 accept only 32-bit indices.
+    SciPy up to version 1.15 computes spanning trees only for matrices with 32-bit indices.
     """
     places, shape = tuple(graph.edges.T.astype(np.int32)), (graph.n_nodes, graph.n_nodes)
     return coo_array((values, places), shape=shape).tocsr()

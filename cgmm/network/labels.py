@@ -1,16 +1,16 @@
 """Read labels and allowed classes: number them, and convert them into evidence on nodes.
 
 ``number_classes`` maps class labels of any type to integers 0, 1, ...; some labels may be unknown.
-Users call it before ``fit``; classifiers and the check for misread labels call it too. The second
-part is called by ``SideInformation.build``. The points of a node are must-linked, so the evidence
-on each of them holds for the whole node: their labels must agree, and a node may have only the
-classes that all its points allow. Chapter 4 explains partial labels.
+Users call it before ``fit``; classifiers and the check for misread labels call it too.
+``SideInformation.build`` calls ``read_evidence``. The points of a node are must-linked, so the
+evidence on each of them applies to the whole node: their labels must agree, and a class is allowed
+for a node only if it is allowed for all its points. Chapter 4 explains partial labels.
 
 =======  ======================================================================
 N, K     number of points and of classes or components, e.g. 150 and 3
 y        class names, e.g. ["setosa", None]; -1, None and NaN are unknown
 i        point, e.g. 7; ``node_of[i]`` its node, e.g. 5
-must     (P, 2) must-links, e.g. [[0, 7]]; errors show the chain that contradicts
+must     (P, 2) must-links, e.g. [[0, 7]]; errors show a chain of them
 =======  ======================================================================
 """
 
@@ -28,8 +28,9 @@ from cgmm.numerics import BoolArray, IntArray, check_labels
 # ------------------------------------------------------------ class names and numbers
 
 
-# An array of text turns -1 and NaN into these; an empty cell of a file is read as "".
-TEXTS = ("-1", "-1.0", "nan", "")
+# NumPy turns -1 and NaN into these texts if a list also contains texts, and an empty cell of a file
+# is read as "".
+AMBIGUOUS_TEXTS = ("-1", "-1.0", "nan", "")
 
 
 def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
@@ -38,21 +39,21 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
     Parameters
     ----------
     y : (N,) array-like
-        The class of each point: numbers or texts; -1, None and NaN where it is unknown.
+        The class of each point, a number or a text; -1, None or NaN if it is unknown.
 
     Returns
     -------
     classes : (K,) array
         The classes that occur, sorted.
     numbers : (N,) int array
-        For each point the index of its class in ``classes``, -1 where it is unknown. ``fit`` takes
-        this array as ``labels``.
+        For each point the index of its class in ``classes``, or -1 if it is unknown. ``fit``
+        accepts this array as ``labels``.
 
     Raises
     ------
     ValueError
-        If an entry is the text "-1", "nan" or "", which may be a class or an unknown class; if
-        classes are of types that have no order.
+        If an entry is the text "-1", "nan" or "", which may be a class or mean that the class is
+        unknown, or if the classes have types that cannot be sorted.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
         kinds = sorted({type(name).__name__ for name in array[known].tolist()})
         raise ValueError(
             f"y names classes by values of the types {' and '.join(kinds)}, which have no order. "
-            "Use one type for all, say text; None means unknown."
+            "Use one type for all, such as text; None means unknown."
         ) from None
     numbers = np.full(array.shape, -1)
     numbers[known] = places
@@ -77,11 +78,11 @@ def number_classes(y: ArrayLike) -> tuple[NDArray[Any], IntArray]:
 
 
 def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
-    """Return the entries as an array in which unknown classes are -1."""
+    """Return the classes as an array in which unknown classes are -1."""
     refuse_mask(name, y, MASKED_LABELS.format(name))
     array = np.asarray(y)
     if array.dtype.kind in "US" and not hasattr(y, "dtype"):
-        # numpy turns a mixed list of texts and numbers into texts only.
+        # NumPy would convert a list of texts and numbers to texts, so keep the original objects.
         objects = np.asarray(y, dtype=object)
         array = array if all(isinstance(label, str) for label in objects.flat) else objects
     if array.dtype.kind == "f":
@@ -91,20 +92,22 @@ def read_classes(y: ArrayLike, name: str = "y") -> NDArray[Any]:
         array[np.array([is_missing(label) for label in array.flat], bool).reshape(array.shape)] = -1
         if all(isinstance(label, int | float | np.number) for label in array.flat):
             array = np.array(array.tolist())
-    _refuse_texts(name, array)
+    _reject_ambiguous_texts(name, array)
     return array
 
 
-def _refuse_texts(name: str, array: NDArray[Any]) -> None:
-    """Raise ``ValueError`` for texts that may be a class or a converted unknown entry."""
+def _reject_ambiguous_texts(name: str, array: NDArray[Any]) -> None:
+    """Raise ``ValueError`` for a text such as "-1", which may be a class or an unknown entry."""
     if array.dtype.kind not in "USO":
         return
-    found = [row for row, label in enumerate(array.flat) if str(label) in TEXTS and label != -1]
-    if found:
+    is_ambiguous = [str(label) in AMBIGUOUS_TEXTS and label != -1 for label in array.flat]
+    if any(is_ambiguous):
+        row = is_ambiguous.index(True)
+        texts = list(AMBIGUOUS_TEXTS)
         raise ValueError(
-            f"{name}[{found[0]}] is the text {str(array.flat[found[0]])!r}: a class, or unknown? "
-            f"Say None where unknown, {name}=np.where(np.isin({name}, {list(TEXTS)}), None, {name})"
-            ", or give the class another name."
+            f"{name}[{row}] is the text {str(array.flat[row])!r}, which may be a class or mean "
+            f"that the class is unknown. Mark unknown classes by None, {name}=np.where(np.isin("
+            f"{name}, {texts}), None, {name}), or give the class another name."
         )
 
 
@@ -114,7 +117,7 @@ def _refuse_texts(name: str, array: NDArray[Any]) -> None:
 def read_evidence(
     n_samples: int, labels: ArrayLike | None, node_of: IntArray, must: IntArray
 ) -> tuple[IntArray | None, BoolArray | None]:
-    """Return labels (n_nodes,) or allowed classes (n_nodes, K), with None for the other."""
+    """Return the labels (n_nodes,) of nodes and None, or None and allowed classes (n_nodes, K)."""
     if labels is None:
         return None, None
     refuse_mask("labels", labels, MASKED_LABELS.format("labels"))
@@ -122,7 +125,7 @@ def read_evidence(
     if array.ndim not in (1, 2) or len(array) != n_samples:
         raise ValueError(
             f"labels has shape {array.shape}; it must be ({n_samples},) integers, -1 for unknown, "
-            f"or ({n_samples}, K) booleans, the classes still allowed."
+            f"or ({n_samples}, K) booleans, the allowed classes."
         )
     if array.ndim == 2:
         return None, _merge_allowed(array, node_of, must)
@@ -130,7 +133,7 @@ def read_evidence(
 
 
 def _merge_labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArray | None:
-    """Return (n_nodes,) labels, or raise an error that shows two contradicting labels."""
+    """Return the (n_nodes,) labels of nodes, or raise an error if two points of a node disagree."""
     known = np.flatnonzero(labels >= 0)
     if len(known) == 0:
         return None
@@ -148,9 +151,9 @@ def _merge_labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArr
 
 
 def _merge_allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> BoolArray:
-    """Return (n_nodes, K) booleans: the classes that all points of a node allow."""
+    """Return (n_nodes, K) booleans: the classes that are allowed for all points of a node."""
     if not np.isin(allowed, (0, 1)).all():
-        raise ValueError("labels of two dimensions must be booleans: the classes still allowed.")
+        raise ValueError("labels of two dimensions must be booleans: the allowed classes.")
     allowed = allowed.astype(bool)
     empty = np.flatnonzero(~allowed.any(axis=1))
     if len(empty):
@@ -159,14 +162,14 @@ def _merge_allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> 
     np.logical_and.at(of_node, node_of, allowed)
     empty = np.flatnonzero(~of_node.any(axis=1))
     if len(empty):
-        raise ValueError(_explain_empty(allowed, np.flatnonzero(node_of == empty[0]), must))
+        raise ValueError(_explain_no_class(allowed, np.flatnonzero(node_of == empty[0]), must))
     return of_node
 
 
-def _explain_empty(allowed: BoolArray, members: IntArray, must: IntArray) -> str:
+def _explain_no_class(allowed: BoolArray, members: IntArray, must: IntArray) -> str:
     """Return the error message for a chunklet whose points have no allowed class in common.
 
-    It names two points with disjoint classes if there are such, else all points of the chunklet.
+    It names two points with disjoint sets of classes if there are two, otherwise all points.
     """
     for position, i in enumerate(members):
         disjoint = ~(allowed[members[:position]] & allowed[i]).any(axis=1)
@@ -177,6 +180,6 @@ def _explain_empty(allowed: BoolArray, members: IntArray, must: IntArray) -> str
                 f"together: {show_chain(must, j, i)}. Allow more classes or break the chain."
             )
     return (
-        f"the points {members[:10].tolist()} are tied together by must-links, and their allowed "
-        "classes have none in common to all. Allow more classes or break the chain."
+        f"the points {members[:10].tolist()} are linked by must-links, but no class is allowed "
+        "for all of them. Allow more classes or break the chain."
     )

@@ -27,21 +27,21 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
     Parameters
     ----------
     h : (E, K) array
-        Log-values of the states of the sending end.
+        Log-values of the sender's states.
     weights : (E,) array
         Log-weights in [-inf, inf).
     largest : bool, default=False
-        Take the largest term instead of the sum, as the most probable assignment needs it.
+        Take the largest term instead of the sum, to find the most probable assignment.
 
     Returns
     -------
     (E, K) array
-        ``log Σ_l exp(h[e, l] + w_e [k = l])`` for every state k of the receiving end.
+        ``log Σ_l exp(h[e, l] + w_e [k = l])`` for every state k of the receiver.
 
     Notes
     -----
-    Subtracting the term of state k from the total would cancel digits if that term dominates, so
-    the sum over the other states is computed without this subtraction.
+    Subtracting the term of state k from the total would lose digits by cancellation if that term
+    dominates, so the sum over the other states is computed without this subtraction.
 
     Examples
     --------
@@ -50,20 +50,20 @@ def edge_message(h: FloatArray, weights: FloatArray, *, largest: bool = False) -
     """
     if largest:
         return np.maximum(h + weights[:, None], _largest_of_others(h))
-    message, beyond = _messages_by_sums(np.ascontiguousarray(h.T), weights)
-    if beyond.any():
-        h, weights = h[beyond], weights[beyond]
-        message[beyond] = np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
+    message, is_unreliable = _compute_messages_by_sums(np.ascontiguousarray(h.T), weights)
+    if is_unreliable.any():
+        h, weights = h[is_unreliable], weights[is_unreliable]
+        message[is_unreliable] = np.logaddexp(h + weights[:, None], _log_sum_of_others(h))
     return message
 
 
-def _messages_by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _compute_messages_by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return messages (E, K) from log-values (K, E), and (E,) booleans that mark unreliable ones.
 
-    The terms are scaled so that the largest is one. Ones are counted separately from the rest, so
-    removing the term of a state loses no digits even if that term dominates.
+    The terms are scaled so that the largest is one. Terms of one are counted separately from the
+    others, so removing the term of a state loses no digits even if that term dominates.
     """
-    top = _finite(h.max(axis=0))
+    top = _replace_minus_inf(h.max(axis=0))
     terms = np.exp(h - top)
     is_one = terms == 1
     rest = np.where(is_one, 0.0, terms)
@@ -75,7 +75,7 @@ def _messages_by_sums(h: FloatArray, weights: FloatArray) -> tuple[FloatArray, B
 
 
 def _largest_of_others(h: FloatArray) -> FloatArray:
-    """Return (E, K) max_{l ≠ k} h[e, l]: the largest value, or the second largest at its state."""
+    """Return (E, K) max_{l ≠ k} h[e, l], for each state the largest value of the other states."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     without_best = h.copy()
     without_best[rows, best] = -np.inf
@@ -87,23 +87,24 @@ def _largest_of_others(h: FloatArray) -> FloatArray:
 def _log_sum_of_others(h: FloatArray) -> FloatArray:
     """Return (E, K) log Σ_{l ≠ k} exp(h[e, l])."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
-    top = _finite(h[rows, best])
+    top = _replace_minus_inf(h[rows, best])
     terms = np.exp(h - top[:, None])
-    # For all states but the best, the sum contains the best term, which is one: nothing cancels.
+    # For all states except the best one, the sum contains the best term, which is one, so the
+    # subtraction below loses no digits.
     own = terms[rows, best]
     terms[rows, best] = 0
     total = terms.sum(axis=1)
     with np.errstate(divide="ignore"):
         others = top[:, None] + np.log(own[:, None] + (total[:, None] - terms))
-        # For the best state, the sum over the others is computed again with its own scale.
+        # For the best state, the sum over the others is computed again with a scale of its own.
         without_best = h.copy()
         without_best[rows, best] = -np.inf
-        second = _finite(without_best.max(axis=1))
+        second = _replace_minus_inf(without_best.max(axis=1))
         total = np.exp(without_best - second[:, None]).sum(axis=1)
         others[rows, best] = second + np.log(total)
     return others
 
 
-def _finite(top: FloatArray) -> FloatArray:
-    """Return the shifts with -inf replaced by zero, so that they can be subtracted."""
+def _replace_minus_inf(top: FloatArray) -> FloatArray:
+    """Replace -inf by zero, because subtracting -inf from -inf would give NaN."""
     return np.where(top == -np.inf, 0.0, top)

@@ -1,8 +1,8 @@
 """Check for valid input that probably means something else, and raise an error or a warning.
 
-Examples are row numbers within a fold, names that look like row numbers, probabilities in place of
-log-odds, and labels that an estimator ignores. All of them would give a wrong result without an
-error. The estimators call these checks in ``fit``. Chapter 5 explains them.
+Examples are row numbers of the whole table in a fold, names that look like row numbers,
+probabilities in place of log-odds, and labels that an estimator ignores. Each would give a wrong
+result without an error. Estimators call these checks in ``fit``. Chapter 5 explains them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cgmm.network.labels import number_classes
 from cgmm.network.relations import PairsAmong
 from cgmm.numerics import FloatArray, is_own, warn_caller
 
-# Modules of scikit-learn that wrap the methods of an estimator which the user calls directly.
+# A user's direct call of ``fit`` passes through these modules of scikit-learn.
 WRAPPER_MODULES = {"sklearn.base", "sklearn.utils._set_output"}
 
 
-def own_frames() -> Iterator[FrameType]:
-    """Yield the calling frames of the package and of scikit-learn, and then the user's frame."""
+def iterate_frames() -> Iterator[FrameType]:
+    """Yield the calling frames of the package and of scikit-learn, ending with the user's frame."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame):
         yield frame
@@ -35,16 +35,16 @@ def own_frames() -> Iterator[FrameType]:
         yield frame
 
 
-def callers() -> set[str]:
+def list_callers() -> set[str]:
     """Return the names of the calling modules of the package and of scikit-learn."""
-    return {str(frame.f_globals.get("__name__")) for frame in own_frames() if is_own(frame)}
+    return {str(frame.f_globals.get("__name__")) for frame in iterate_frames() if is_own(frame)}
 
 
 def is_cross_validation(modules: set[str]) -> bool:
     """Return True if scikit-learn is fitting to a selection of the rows of a table.
 
-    scikit-learn offers no hook for this. All its searches and curves select rows in the module of
-    ``cross_validate``; a test fails if another version does so in another module.
+    scikit-learn has no function for this question. All its searches and learning curves select rows
+    in the module of ``cross_validate``; a test fails if a version does so in another module.
     """
     model_selection = sys.modules.get("sklearn.model_selection")
     return model_selection is not None and model_selection.cross_validate.__module__ in modules
@@ -54,32 +54,32 @@ def is_cross_validation(modules: set[str]) -> bool:
 
 
 def check_rows(X: Any, **relations: Any) -> None:
-    """Raise ``ValueError`` for plain pairs in cross-validation; warn if rows have names.
+    """Raise ``ValueError`` for plain pairs in cross-validation; warn if X is indexed or selected.
 
-    In a fold, row numbers of the whole table refer to other points. Only the call stack shows that
-    a fit is part of cross-validation.
+    In a fold, row numbers of the whole table refer to the wrong points. Only the call stack shows
+    that a fit is part of cross-validation.
     """
-    plain = [name for name, value in relations.items() if _is_plain(value)]
+    plain = [name for name, value in relations.items() if _is_plain_array(value)]
     if not plain:
         return
-    if is_cross_validation(callers()):
+    if is_cross_validation(list_callers()):
         raise ValueError(
-            f"{plain[0]} holds row numbers of the whole table, but cross-validation fits to some "
-            "of its rows, where they mean other points. Say how many rows there are, and the "
-            f"relations of each fold are selected: {plain[0]}=cgmm.network.PairsAmong({plain[0]}, "
+            f"{plain[0]} contains row numbers of the whole table, but cross-validation fits to "
+            "some of its rows, where they refer to other points. State the number of rows, so that "
+            f"each fold selects its relations: {plain[0]}=cgmm.network.PairsAmong({plain[0]}, "
             "len(X))."
         )
-    _warn_of_names(X, plain[0])
-    _warn_of_selection(X, plain[0])
+    _warn_of_index(X, plain[0])
+    _warn_of_selected_rows(X, plain[0])
 
 
-def _is_plain(value: Any) -> bool:
-    """Return True for a plain array of pairs, which does not store the number of rows."""
+def _is_plain_array(value: Any) -> bool:
+    """Return True for a plain array of pairs, which unlike ``PairsAmong`` has no row count."""
     return not (value is None or isinstance(value, PairsAmong | str)) and np.size(value) > 0
 
 
-def _warn_of_names(X: Any, name: str) -> None:
-    """Warn if the index has integers that differ from row positions."""
+def _warn_of_index(X: Any, name: str) -> None:
+    """Warn if X has an index of integers that are not its row numbers."""
     index = getattr(X, "index", None)
     if callable(index) or getattr(index, "dtype", np.dtype(object)).kind not in "iu":
         return
@@ -87,48 +87,51 @@ def _warn_of_names(X: Any, name: str) -> None:
     if np.array_equal(names, np.arange(len(names))):
         return
     warn_caller(
-        f"{name} is read as row numbers, but X has an index of integers of its own, of which the "
-        f"first is {names[0]}. If {name} holds entries of the index: {name}="
-        f"cgmm.network.positions({name}, X.index). If row numbers are meant, say so: "
+        f"{name} is read as row numbers, but X has an index of other integers, and the first is "
+        f"{names[0]}. If {name} contains entries of the index: {name}="
+        f"cgmm.network.positions({name}, X.index). If row numbers are meant, state this: "
         f"{name}=cgmm.network.PairsAmong({name}, len(X)).",
         UserWarning,
     )
 
 
-def _warn_of_selection(X: Any, name: str) -> None:
-    """Warn if the caller selects rows of X only, as in ``fit(table[rows], must_link=pairs)``."""
-    *own, user = own_frames()
+def _warn_of_selected_rows(X: Any, name: str) -> None:
+    """Warn if the caller selects rows of X but not of the relations.
+
+    An example is ``fit(table[rows], must_link=pairs)``.
+    """
+    *own, user = iterate_frames()
     if not isinstance(X, np.ndarray) or "fit" not in {frame.f_code.co_name for frame in own}:
         return
-    if found := _find_selection(X, _variables(user)):
+    if found := _find_selection(X, _list_arrays(user)):
         table, rows = found
         warn_caller(
             f"the points are {table}[{rows}], and {name} is read as row numbers of this selection. "
-            f"If {name} holds row numbers of all of {table}: {name}=cgmm.network.PairsAmong("
-            f"{name}, len({table}))[{rows}]. If row numbers of the selection are meant, say so: "
-            f"{name}=cgmm.network.PairsAmong({name}, {len(X)}).",
+            f"If {name} contains row numbers of all of {table}: {name}=cgmm.network.PairsAmong("
+            f"{name}, len({table}))[{rows}]. If row numbers of the selection are meant, state "
+            f"this: {name}=cgmm.network.PairsAmong({name}, {len(X)}).",
             UserWarning,
         )
 
 
-def _variables(frame: FrameType) -> dict[str, Any]:
-    """Return the arrays among the local and global variables that a frame's code uses."""
+def _list_arrays(frame: FrameType) -> dict[str, Any]:
+    """Return the local and global variables of a frame that are arrays, by name."""
     names = {name: frame.f_globals.get(name) for name in frame.f_code.co_names}
     variables = names | dict(frame.f_locals)
     return {name: value for name, value in variables.items() if isinstance(value, np.ndarray)}
 
 
 def _find_selection(X: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
-    """Return the names of a larger table and of an index or mask that selects X from it."""
+    """Return the names of a table and of an index or mask that selects X from it, or None."""
     for table, whole in arrays.items():
         if whole.ndim == X.ndim == 2 and whole.shape[1] == X.shape[1] and len(whole) > len(X):
             for name, rows in arrays.items():
-                if _selects(rows, X, whole):
+                if _is_selection(rows, X, whole):
                     return table, name
     return None
 
 
-def _selects(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
+def _is_selection(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
     """Return True if ``whole[rows]`` equals X."""
     if rows.ndim != 1 or len(rows) == 0:
         return False
@@ -140,15 +143,15 @@ def _selects(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
     return can_select and np.array_equal(whole[rows], X)
 
 
-# ------------------------------------------------------------ certainties
+# ------------------------------------------------------------ probabilities and fractions
 
 
 def warn_of_certainties(preferences: ArrayLike | None) -> None:
-    """Warn where log-odds look like probabilities."""
+    """Warn if all log-odds lie between 0 and 1, as probabilities do."""
     odds = read_rows("preferences", preferences, 3)[:, 2]
     if len(odds) == 0 or not ((odds > 0) & (odds < 1)).all():
         return
-    # Log-odds of round certainties, such as 0.405... of 0.6, are meant as log-odds: no warning.
+    # Do not warn if all of them are log-odds of round probabilities, as 0.405... is of 0.6.
     certainties = expit(odds)
     if np.allclose(certainties, certainties.round(3), rtol=0, atol=1e-9):
         return
@@ -162,34 +165,34 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
 
 
 def warn_of_fractions(power: FloatArray | None) -> None:
-    """Warn if the weights of points with relations look like fractions rather than counts."""
+    """Warn if the sample weights of points with relations are fractions rather than counts."""
     if power is None:
         return
-    # Points without relations have power one and are left out.
+    # Points without relations have power one, so they are left out.
     weights = power[(power > 0) & (power != 1)]
     if len(weights) and weights.mean() < 0.5:
         warn_caller(
             f"points with relations have sample_weight {weights.mean():.3g} on average and count "
-            "as such fractions of a point: relations then outweigh what the points say. Weights "
+            "as fractions of a point, so relations outweigh the density of the points. Weights "
             "are numbers of points; scale them to the mean 1, sample_weight * len(X) / "
             "sample_weight.sum().",
             UserWarning,
         )
 
 
-# ------------------------------------------------------------ labels not read
+# ------------------------------------------------------------ ignored labels
 
 
 def warn_ignored(y: Any, instead: str) -> None:
-    """Warn that ``y`` is ignored, if it looks like known classes.
+    """Warn that the estimator ignores ``y``, if ``y`` looks like known classes.
 
-    This is so if it holds -1, None or NaN beside classes, or if it holds a small number of classes
-    and the user's own code passes it, not a pipeline or a search. Fits within cross-validation
-    do not warn, because a search ends with a fit to all rows, which does.
+    This is the case if ``y`` contains -1, None or NaN beside classes. It is also the case if ``y``
+    has a small number of classes and the user's own code passes it, not a pipeline or a search.
+    Fits within cross-validation do not warn: a search ends with a fit to all rows, which warns.
     """
     if y is None:
         return
-    modules = callers()
+    modules = list_callers()
     by_others = {name for name in modules if name.startswith("sklearn.")} - WRAPPER_MODULES
     if is_cross_validation(modules):
         return
@@ -199,14 +202,14 @@ def warn_ignored(y: Any, instead: str) -> None:
 
 
 def _classify_content(y: Any) -> str | None:
-    """Return "unknown" for partially known classes, "classes" for known ones, else None."""
+    """Return "unknown" for partially known classes, "classes" for known ones, None otherwise."""
     array = np.asarray(y)
     if array.ndim != 1 or array.dtype.kind not in "iubfUSO" or len(array) == 0:
         return None
     try:
         classes, numbers = number_classes(y)
     except (ValueError, TypeError):
-        # These errors arise only for texts that may mean unknown and for mixed types: labels.
+        # These errors are raised only for ambiguous texts and mixed types, so y contains labels.
         return "unknown"
     is_repeated = 2 * len(classes) <= len(numbers)
     if is_repeated and len(classes) and (numbers < 0).any():

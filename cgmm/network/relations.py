@@ -1,10 +1,10 @@
-"""Relations between points: check them, contract must-links into nodes, and keep them beside rows.
+"""Check relations between points, contract must-links into nodes, and select relations with rows.
 
-``SideInformation.build`` calls the first part; so do tools that need only the closure of
-must-links. The second part is for users before ``fit``. A relation holds row numbers, which refer
-to other points once rows are left out. A :class:`PairsAmong` therefore stores the number of rows,
-so scikit-learn can select relations together with the rows in cross-validation, searches and
-``train_test_split``. Chapter 5 explains both parts.
+``SideInformation.build`` calls the functions that check and contract, and so do tools that need
+only the closure of must-links. Users call the others before ``fit``. A relation consists of row
+numbers, which refer to the wrong points once rows are left out. A :class:`PairsAmong` therefore
+stores the number of rows, so scikit-learn can select relations together with the rows in
+cross-validation, searches and ``train_test_split``. Chapter 5 explains both.
 
 =======  ==================================================================
 N        number of points or rows, e.g. 150; i, j two of them, e.g. 0 and 7
@@ -38,13 +38,13 @@ def read_relations(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return must-links (P, 2), and edges (E, 2) and log-weights (E,) of all other relations."""
+    """Return must-links (P, 2), and the pairs (E, 2) and log-weights (E,) of other relations."""
     must = check_pairs("must_link", must_link, n_samples)
     cannot = check_pairs("cannot_link", cannot_link, n_samples)
     itself = np.flatnonzero(cannot[:, 0] == cannot[:, 1])
     if len(itself):
         raise ValueError(
-            f"cannot_link[{itself[0]}] ties point {cannot[itself[0], 0]} to itself: no point can "
+            f"cannot_link[{itself[0]}] links point {cannot[itself[0], 0]} to itself: no point can "
             "differ from itself. Remove the row."
         )
     soft, odds = _read_preferences(preferences, n_samples)
@@ -56,7 +56,7 @@ def read_relations(
 
 
 def _read_preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray, FloatArray]:
-    """Return pairs (P, 2) and their log-odds (P,), checked."""
+    """Check preferences; return their pairs (P, 2) and log-odds (P,)."""
     require_samples("preferences", value, n_samples)
     array = read_rows("preferences", value, 3).astype(float)
     pairs, odds = check_pairs("preferences", array[:, :2], n_samples), array[:, 2]
@@ -74,20 +74,21 @@ def _read_preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray
 
 
 def closure(n_samples: int, must: IntArray) -> IntArray:
-    """Return the chunklet of each point (N,), numbered in the order of their first points."""
+    """Return the (N,) chunklets of points; chunklets are numbered by their first points."""
     if len(must) == 0:
         return np.arange(n_samples)
-    return connected_components(_adjacency(n_samples, must), directed=False)[1].astype(np.intp)
+    return connected_components(_to_matrix(n_samples, must), directed=False)[1].astype(np.intp)
 
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
-    """Return the first point of each node (n_nodes,)."""
-    # Nodes are numbered in the order of their first points: the running maximum rises there.
+    """Return the (n_nodes,) first points of nodes."""
+    # Nodes are numbered in the order of their first points, so the running maximum of `node_of`
+    # increases exactly at these points.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
 
 
-def _adjacency(n_samples: int, pairs: IntArray) -> csr_array:
-    """Return the (N, N) sparse matrix with a one for each pair."""
+def _to_matrix(n_samples: int, pairs: IntArray) -> csr_array:
+    """Return the sparse (N, N) matrix with a one for each pair."""
     ones = np.ones(len(pairs))
     return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_samples, n_samples))
 
@@ -118,17 +119,17 @@ def must_link_chain(must_link: IntArray, start: int, end: int) -> list[int]:
     [0, 1, 2, 3]
     """
     n_samples = int(max(start, end, must_link.max(initial=0))) + 1
-    before = breadth_first_order(_adjacency(n_samples, must_link), start, directed=False)[1]
+    before = breadth_first_order(_to_matrix(n_samples, must_link), start, directed=False)[1]
     chain = [end]
     while chain[-1] != start:
         if before[chain[-1]] < 0:
-            raise ValueError(f"no chain of must-links ties points {start} and {end}.")
+            raise ValueError(f"no chain of must-links connects points {start} and {end}.")
         chain.append(int(before[chain[-1]]))
     return chain[::-1]
 
 
 def show_chain(must: IntArray, start: int, end: int) -> str:
-    """Return the chain of must-links between two points, for a message."""
+    """Return the chain of must-links between two points as text, for a message."""
     return " - ".join(map(str, must_link_chain(must, int(start), int(end))))
 
 
@@ -138,7 +139,7 @@ def show_chain(must: IntArray, start: int, end: int) -> str:
 def contract_edges(
     n_nodes: int, node_of: IntArray, edges: IntArray, weights: FloatArray, must: IntArray
 ) -> Graph:
-    """Return the graph of edges between nodes; log-weights of equal pairs are added."""
+    """Translate edges between points into a graph of nodes; add log-weights of equal pairs."""
     ends = node_of[edges]
     inside = ends[:, 0] == ends[:, 1]
     clash = np.flatnonzero(inside & (weights == -np.inf))
@@ -148,7 +149,7 @@ def contract_edges(
             f"points {i} and {j} are cannot-linked, but must-links tie them together: "
             f"{show_chain(must, i, j)}. Remove the cannot-link or break the chain."
         )
-    # A preference inside a chunklet adds the same constant to every assignment, so it is dropped.
+    # Drop preferences inside a chunklet: each adds the same constant to every assignment.
     return simplify(Graph(n_nodes, ends[~inside], weights[~inside]))
 
 
@@ -158,10 +159,10 @@ def contract_edges(
 class PairsAmong:
     """Relations that store the number of rows, so that they can be selected with the rows.
 
-    scikit-learn treats this as an array with one entry per row, like ``sample_weight``. It passes
-    through ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines. A
-    selection of rows keeps the relations among the selected rows, renumbered. An estimator takes
-    it in place of the plain array, and raises an error if the number of rows differs.
+    scikit-learn treats such an object as an array with one entry per row, like ``sample_weight``.
+    ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines therefore accept
+    it. A selection of rows keeps the relations among the selected rows, renumbered. Estimators
+    accept it in row_of_name of the plain array, and raise an error if the number of rows differs.
 
     Parameters
     ----------
@@ -177,12 +178,12 @@ class PairsAmong:
     n_samples : int
         N.
     shape : tuple
-        (N,), which scikit-learn reads.
+        (N,), for scikit-learn.
 
     Raises
     ------
     ValueError
-        If a relation does not name two of the rows; on selection, if a row is taken twice.
+        If a relation does not refer to two of the rows; on selection, if a row is selected twice.
 
     See Also
     --------
@@ -191,8 +192,8 @@ class PairsAmong:
 
     Notes
     -----
-    A relation is dropped if one of its points is left out, and so is everything implied by chains
-    through that point; :meth:`cgmm.network.SideInformation.restrict` keeps what is implied.
+    A relation is dropped if one of its points is left out, and with it all relations implied by
+    chains through that point; :meth:`cgmm.network.SideInformation.restrict` keeps implied ones.
 
     Examples
     --------
@@ -215,17 +216,17 @@ class PairsAmong:
     def __getitem__(self, rows: Any) -> PairsAmong:
         """Return the relations among the selected rows (numbers, mask or slice), renumbered."""
         # scikit-learn indexes with array[rows, ...], which passes a tuple.
-        rows = selected_rows(rows[0] if isinstance(rows, tuple) else rows, self.n_samples)
-        place = np.full(self.n_samples, -1)
-        place[rows] = np.arange(len(rows))
-        ends = place[self.pairs[:, :2].astype(np.intp)]
+        rows = read_selection(rows[0] if isinstance(rows, tuple) else rows, self.n_samples)
+        new_row = np.full(self.n_samples, -1)
+        new_row[rows] = np.arange(len(rows))
+        ends = new_row[self.pairs[:, :2].astype(np.intp)]
         within = (ends >= 0).all(axis=1)
         kept = self.pairs[within]
         kept[:, :2] = ends[within]
         return PairsAmong(kept, len(rows))
 
     def __iter__(self) -> Iterator[Any]:
-        """Raise ``TypeError``: a relation belongs to two rows, so there is nothing to iterate."""
+        """Raise ``TypeError``, because a relation belongs to two rows and no item to one row."""
         raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -248,8 +249,8 @@ def _read_relations(pairs: ArrayLike, n_samples: int) -> NDArray[Any]:
     return check_pairs("pairs", pairs, n_samples).copy()
 
 
-def selected_rows(rows: Any, n_samples: int) -> IntArray:
-    """Return the numbers of the selected rows (n,), or raise an error if a row is repeated."""
+def read_selection(rows: Any, n_samples: int) -> IntArray:
+    """Return the (n,) numbers of the selected rows, or raise an error if a row is repeated."""
     if not isinstance(rows, slice):
         rows = np.asarray(rows) if np.size(rows) else slice(0)
     numbers = np.arange(n_samples)[rows]
@@ -258,8 +259,8 @@ def selected_rows(rows: Any, n_samples: int) -> IntArray:
     count = np.bincount(numbers)
     if count.max() > 1:
         raise ValueError(
-            f"row {count.argmax()} is selected {count.max()} times; relations do not say what "
-            "holds between copies of a point. Select each row once: np.unique(rows)."
+            f"row {count.argmax()} is selected {count.max()} times, but relations between "
+            "copies of a point are not defined. Select each row once: np.unique(rows)."
         )
     return numbers
 
@@ -276,7 +277,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
         The names of two points per row, and optionally the log-odds that they belong together: a
         list of tuples, or columns of a table.
     names : (N,) array-like
-        The name of each row, in order: ``X.index`` of pandas, or a column.
+        The name of each row, in order, such as the ``X.index`` of pandas or a column.
 
     Returns
     -------
@@ -307,35 +308,36 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
             f"pairs has shape {table.shape}; it must be (P, 2), two names a row, or (P, 3), two "
             "names and their log-odds."
         )
-    place = _places(np.asarray(names).tolist())
-    _require_known(table, place)
-    # Names may be of any hashable type, so they are looked up in a dict and not by numpy.
-    found = np.array([[place[i], place[j]] for i, j in table[:, :2]], dtype=np.intp)
+    row_of_name = _map_names_to_rows(np.asarray(names).tolist())
+    _require_known_names(table, row_of_name)
+    # Names may be of any hashable type, so they are looked up in a dict and not by NumPy.
+    found = np.array([[row_of_name[i], row_of_name[j]] for i, j in table[:, :2]], dtype=np.intp)
     if table.shape[1] == 3:
-        return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(place))
-    return PairsAmong(found, len(place))
+        return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(row_of_name))
+    return PairsAmong(found, len(row_of_name))
 
 
-def _places(names: list[Any]) -> dict[Any, int]:
-    """Return the row of each name, or raise ``ValueError`` for a duplicate name."""
-    place = dict[Any, int]()
+def _map_names_to_rows(names: list[Any]) -> dict[Any, int]:
+    """Return a dict from names to rows, or raise ``ValueError`` for a duplicate name."""
+    row_of_name = dict[Any, int]()
     for row, name in enumerate(names):
-        if place.setdefault(name, row) != row:
+        if row_of_name.setdefault(name, row) != row:
             raise ValueError(
-                f"rows {place[name]} and {row} are both named {name!r}; each row needs a name of "
-                "its own. Drop the copies, or number the rows: names=range(len(X))."
+                f"rows {row_of_name[name]} and {row} are both named {name!r}, but names must be "
+                "distinct. Drop the copies, or number the rows: names=range(len(X))."
             )
-    return place
+    return row_of_name
 
 
-def _require_known(table: NDArray[Any], place: dict[Any, int]) -> None:
+def _require_known_names(table: NDArray[Any], row_of_name: dict[Any, int]) -> None:
     """Raise ``ValueError`` for the first name that no row has."""
     for row, pair in enumerate(table[:, :2]):
         for name in pair:
-            if name not in place:
-                some = ", ".join(map(repr, list(place)[:3]))
+            if name not in row_of_name:
+                examples = ", ".join(map(repr, list(row_of_name)[:3]))
                 raise ValueError(
-                    f"pairs[{row}] names {name!r}, which is the name of no row; names begin {some}."
+                    f"pairs[{row}] names {name!r}, which is the name of no row; names begin "
+                    f"{examples}."
                 )
 
 
@@ -358,7 +360,7 @@ def related_groups(
     must_link, cannot_link : (P, 2) int array, default=None
         Pairs of points.
     preferences : (P, 3) array, default=None
-        Rows ``i, j, log-odds``; log-odds of zero join nothing.
+        Rows ``i, j, log-odds``; log-odds of zero do not relate their points.
 
     Returns
     -------

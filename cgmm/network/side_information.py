@@ -31,7 +31,7 @@ from cgmm.network.relations import (
     contract_edges,
     first_of_nodes,
     read_relations,
-    selected_rows,
+    read_selection,
 )
 from cgmm.numerics import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -45,23 +45,23 @@ class SideInformation(NamedTuple):
     node_of: IntArray
     """(N,) node of each point; nodes are numbered in the order of their first points."""
     multiplicity: FloatArray
-    """(n_nodes,) n_j, the power of π in the prior of a node."""
+    """(n_nodes,) multiplicities n_j: the prior of a node is π_k to the power n_j."""
     graph: Graph
     """Edges between nodes, in the form of :func:`~cgmm.network.simplify`."""
     labels: IntArray | None = None
     """(n_nodes,) class of each node, -1 if unknown; None if no point has a label."""
     allowed: BoolArray | None = None
-    """(n_nodes, K) booleans: the classes still allowed; None if all are."""
+    """(n_nodes, K) booleans: the classes that are allowed for a node; None if all are."""
     must_link: IntArray = NO_PAIRS
-    """(P, 2) must-links as given, kept so that an error can show a contradicting chain."""
+    """(P, 2) must-links as the user gave them; errors show contradicting chains of them."""
     first_points: IntArray = np.empty(0, dtype=np.intp)
-    """(n_nodes,) first point of each node, by which messages name it."""
+    """(n_nodes,) first point of each node; messages name a node by it."""
     starts: IntArray | None = None
     """(n_nodes,) first row of each node if the points of every node are consecutive; else None."""
     power: FloatArray | None = None
-    """(N,) weight of each point within its node, as a number of points; None: one each."""
+    """(N,) weight of each point within its node, as a number of points; None means one each."""
     copies: FloatArray | None = None
-    """(n_nodes,) number of independent copies of each node; None: one each."""
+    """(n_nodes,) number of independent copies of each node; None means one each."""
 
     @classmethod
     def build(
@@ -74,14 +74,14 @@ class SideInformation(NamedTuple):
         preferences: ArrayLike | None = None,
         sampling: str = "points",
     ) -> SideInformation:
-        """Contract everything that is known about ``n_samples`` points into one network.
+        """Contract the labels and relations of ``n_samples`` points into one network.
 
         Parameters
         ----------
         n_samples : int
             N, at least one.
         labels : (N,) int array or (N, K) bool array, default=None
-            The class of each point, -1 where unknown; or for each point the classes still allowed.
+            The class of each point, -1 if unknown; or the allowed classes of each point.
             :func:`~cgmm.network.number_classes` converts classes that have names.
         must_link : (P, 2) int array, default=None
             Pairs of points that share a component, by row number. Chains are closed transitively.
@@ -106,8 +106,8 @@ class SideInformation(NamedTuple):
         Raises
         ------
         ValueError
-            If an array has the wrong shape or names a point that does not exist, or if relations
-            contradict each other; the error shows the contradicting chain of must-links.
+            If an array has the wrong shape or refers to a point that does not exist, or if
+            relations contradict each other; the error shows the chain of must-links.
 
         Warns
         -----
@@ -143,19 +143,19 @@ class SideInformation(NamedTuple):
 
     @property
     def points_are_sampled(self) -> bool:
-        """True if the multiplicity of every node is its number of points, without weights."""
-        # Comparing the sums suffices, because chunklets as sampling units all have multiplicity 1.
+        """True if every node's multiplicity is its number of points, and points have no weights."""
+        # It suffices to compare sums, because all multiplicities are 1 if chunklets are sampled.
         return self.power is None and bool(self.multiplicity.sum() == len(self.node_of))
 
     @property
     def is_trivial(self) -> bool:
-        """True if all nodes are single points of multiplicity one without edges: Z_prior is one."""
+        """True if nodes are single points of multiplicity one without edges, so Z_prior is one."""
         is_single = self.power is None or bool((self.multiplicity == 1).all())
         return self.nodes_are_points and len(self.graph.edges) == 0 and is_single
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing is known: no relation, label, allowed class or weight."""
+        """True if there are no relations, labels, allowed classes and weights."""
         if not (self.labels is None and self.allowed is None and self.power is self.copies is None):
             return False
         return self.graph.n_nodes == len(self.node_of) and len(self.graph.edges) == 0
@@ -188,7 +188,7 @@ class SideInformation(NamedTuple):
                [3., 4.]])
         """
         if self.power is not None:
-            # Rows of weight zero are skipped, because 0 times -inf would be NaN.
+            # Skip rows of weight zero, because 0 times -inf would be NaN.
             power = self.power[:, None]
             values = np.multiply(values, power, where=power > 0, out=np.zeros_like(values))
         if self.nodes_are_points:
@@ -198,7 +198,7 @@ class SideInformation(NamedTuple):
         return np.array([np.bincount(self.node_of, c, self.n_nodes) for c in values.T]).T
 
     def spread(self, of_node: AnyArray) -> AnyArray:
-        """Return for every point the row of its node.
+        """Return for every point the row of the node to which it belongs.
 
         Parameters
         ----------
@@ -232,17 +232,16 @@ class SideInformation(NamedTuple):
             Weights, none negative. None: one each.
         sampling : {"points", "chunklets"}, default="points"
             The units that are drawn independently, see :meth:`build`.
-
         mentioned : (P, 2) int array, default=None
-            Pairs that are related although their log-odds are zero.
+            Pairs whose points count as related although their log-odds are zero.
 
         Returns
         -------
         SideInformation
-            The weight of a point without relations goes to ``copies``: each copy has a state of its
-            own. The weight of a point with relations goes to ``power``: all copies belong to its
-            node, so its density is raised to that power, and so is the prior of the node if points
-            are sampled.
+            The weight of a point without relations is stored in ``copies``: each copy has a state
+            of its own. The weight of a point with relations is stored in ``power``: all copies
+            belong to the same node, so the density of the point is raised to that power, and so is
+            the prior of the node if points are sampled.
 
         Examples
         --------
@@ -265,13 +264,13 @@ class SideInformation(NamedTuple):
 
     @property
     def n_points(self) -> float:
-        """Number of points; with weights, their sum."""
+        """Number of points, or the sum of their weights if points are weighted."""
         weights = self.sample_weight
         return len(self.node_of) if weights is None else float(weights.sum())
 
     @property
     def sample_weight(self) -> FloatArray | None:
-        """(N,) weight of each point, as a number of points; None: one each."""
+        """(N,) weight of each point, as a number of points; None means one each."""
         if self.power is None or self.copies is None:
             return None
         return self.power * self.spread(self.copies)
@@ -310,9 +309,9 @@ class SideInformation(NamedTuple):
         Returns
         -------
         SideInformation
-            The side information of n points. Everything implied by must-links through dropped
-            points is kept: chunklets, and their labels and edges. If all points of a chunklet are
-            dropped, so are its edges.
+            The side information of n points. The chunklets, labels and edges that follow from
+            must-links through dropped points are kept. If all points of a chunklet are dropped, its
+            edges are dropped too.
 
         Raises
         ------
@@ -325,15 +324,15 @@ class SideInformation(NamedTuple):
         >>> side.restrict([4, 1, 0]).node_of, side.restrict([4, 1, 0]).graph.edges
         (array([0, 1, 1]), array([[0, 1]]))
         """
-        rows = selected_rows(rows, len(self.node_of))
+        rows = read_selection(rows, len(self.node_of))
         nodes, first, node_of = np.unique(
             self.node_of[rows], return_index=True, return_inverse=True
         )
         order = np.argsort(first)
         nodes, node_of = nodes[order], np.argsort(order)[node_of]
-        place = np.full(self.n_nodes, -1)
-        place[nodes] = np.arange(len(nodes))
-        ends = place[self.graph.edges]
+        new_index = np.full(self.n_nodes, -1)
+        new_index[nodes] = np.arange(len(nodes))
+        ends = new_index[self.graph.edges]
         kept = (ends >= 0).all(axis=1)
         part = self.without_edges(nodes, rows, node_of)
         if self.points_are_sampled:
@@ -341,10 +340,12 @@ class SideInformation(NamedTuple):
         if part.labels is not None and part.labels.max() < 0:
             part = part._replace(labels=None)
         graph = simplify(Graph(len(nodes), ends[kept], self.graph.weights[kept]))
-        return part._replace(graph=graph, must_link=_chain(node_of), first_points=np.sort(first))
+        return part._replace(
+            graph=graph, must_link=_link_members(node_of), first_points=np.sort(first)
+        )
 
     def without_edges(self, nodes: IntArray, rows: IntArray, node_of: IntArray) -> SideInformation:
-        """Return the side information of selected nodes without edges; nodes keep their names.
+        """Return the side information of selected nodes without edges, with the same node names.
 
         Parameters
         ----------
@@ -380,7 +381,7 @@ class SideInformation(NamedTuple):
         Returns
         -------
         (n_nodes, K) bool array, or None
-            True for the components that a node may have; None if there is no evidence.
+            True for the components that are allowed for a node; None if there is no evidence.
 
         Raises
         ------
@@ -421,7 +422,7 @@ class SideInformation(NamedTuple):
         Returns
         -------
         (n_nodes,) int array
-            The class, or -1 where several are allowed.
+            The class of each node, or -1 if several are allowed.
 
         Examples
         --------
@@ -435,8 +436,8 @@ class SideInformation(NamedTuple):
 
 
 def build_empty(n_samples: int, sampling: str = "points") -> SideInformation:
-    """Return the side information of a plain mixture: nothing is known."""
-    _check(n_samples, sampling)
+    """Return the side information of a plain mixture, without labels and relations."""
+    _check_arguments(n_samples, sampling)
     points, graph = np.arange(n_samples), Graph(n_samples, NO_PAIRS, np.empty(0))
     return SideInformation(points, np.ones(n_samples), graph, first_points=points)
 
@@ -450,8 +451,8 @@ def contracted(
     preferences: ArrayLike | None = None,
     sampling: str = "points",
 ) -> SideInformation:
-    """Build the network as in :meth:`SideInformation.build`, without a warning about log-odds."""
-    _check(n_samples, sampling)
+    """Build the network like :meth:`SideInformation.build`, but do not warn about log-odds."""
+    _check_arguments(n_samples, sampling)
     must, edges, weights = read_relations(n_samples, must_link, cannot_link, preferences)
     node_of = closure(n_samples, must)
     n_nodes = int(node_of.max()) + 1
@@ -461,11 +462,11 @@ def contracted(
     node_labels, allowed = read_evidence(n_samples, labels, node_of, must)
     first = first_of_nodes(node_of)
     side = SideInformation(node_of, multiplicity, graph, node_labels, allowed, must, first)
-    _require_labels_apart(side)
+    _require_different_labels(side)
     return side
 
 
-def _check(n_samples: int, sampling: str) -> None:
+def _check_arguments(n_samples: int, sampling: str) -> None:
     """Raise ``ValueError`` if there are no points or ``sampling`` is unknown."""
     if n_samples < 1:
         raise ValueError(f"n_samples is {n_samples}; there must be at least one point.")
@@ -473,15 +474,15 @@ def _check(n_samples: int, sampling: str) -> None:
         raise ValueError(f"sampling is {sampling!r}; it must be one of {SAMPLING}.")
 
 
-def _chain(node_of: IntArray) -> IntArray:
-    """Return must-links between consecutive points of each node."""
+def _link_members(node_of: IntArray) -> IntArray:
+    """Return must-links that connect the points of each node in a chain."""
     order = np.argsort(node_of, kind="stable")
     same = np.flatnonzero(np.diff(node_of[order]) == 0)
     return np.column_stack([order[same], order[same + 1]])
 
 
-def _require_labels_apart(side: SideInformation) -> None:
-    """Raise ``ValueError`` for a cannot-link between two nodes that must have the same class."""
+def _require_different_labels(side: SideInformation) -> None:
+    """Raise ``ValueError`` for a cannot-link between nodes with the same single allowed class."""
     only = side.labels
     if side.allowed is not None:
         only = side.known_classes(side.allowed.shape[1])
@@ -493,6 +494,6 @@ def _require_labels_apart(side: SideInformation) -> None:
         i, j = (int(np.flatnonzero(side.node_of == end)[0]) for end in side.graph.edges[clash[0]])
         raise ValueError(
             f"points {i} and {j} must both have class {only[side.node_of[i]]}, by their labels or "
-            "those of points tied to them, but are cannot-linked. Correct a label or remove the "
+            "those of points linked to them, but are cannot-linked. Correct a label or remove the "
             "cannot-link."
         )

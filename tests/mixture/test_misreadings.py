@@ -167,7 +167,7 @@ def test_integer_row_names_give_a_warning():
     table = pd.DataFrame(X, index=np.arange(N)[::-1])
     for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
         with pytest.warns(
-            UserWarning, match="index of integers of its own, .* first is 59"
+            UserWarning, match="index of other integers, .* first is 59"
         ) as caught:
             fit(table, **({"y": y} if "Semi" in str(fit) else {}), must_link=MUST)
         assert caught[0].filename == __file__

@@ -20,7 +20,7 @@ from cgmm.network import (
 
 test_simplify_names_the_edge_that_is_wrong = refused(
     lambda edges, weights: simplify(Graph(3, np.array(edges), np.array(weights))),
-    ([[0, 1], [2, 2]], [1.0, 1.0], "edge 1, between nodes 2 and 2.*ties a node to itself"),
+    ([[0, 1], [2, 2]], [1.0, 1.0], "edge 1, between nodes 2 and 2.*connects a node to itself"),
     ([[0, 3]], [1.0], r"edge 0, between nodes 0 and 3.*outside 0 \.\. 2"),
     ([[-1, 0]], [1.0], "names a node outside"),
     ([[0, 1]], [np.inf], r"weight \+inf: must-links are contracted"),
