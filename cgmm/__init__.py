@@ -2,8 +2,8 @@
 
 The package consists of layers of subpackages: ``numerics`` at the bottom, then ``network``,
 ``inference`` with one engine per file, ``mixture`` with the EM loop, and on top ``kmeans``,
-``metric_learning`` and the rest. Each subpackage lists its public names in ``__all__``; this module
-offers the names that most people need. A name or a subpackage is loaded when it is first used.
+``metric_learning`` and others. Each subpackage lists its public names in ``__all__``; this module
+exports the names that most users need. A name or a subpackage is loaded when it is first used.
 ``python -m cgmm`` runs a short tour.
 """
 

@@ -1,7 +1,7 @@
 """The command line: ``python -m cgmm`` prints the version and runs a tour of half a minute.
 
-It also tells where the book is. ``python -m cgmm ask table.csv`` asks a person which rows belong
-together; :mod:`cgmm.explore.ask` implements that command.
+It also prints how to open the book. ``python -m cgmm ask table.csv`` asks a person which rows
+belong together; :mod:`cgmm.explore.ask` implements this command.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from pathlib import Path
 import cgmm
 
 DESCRIPTION = (
-    "The version, where the book is, and a tour that takes half a minute; or ask (see ask -h)."
+    "Print the version and how to open the book, and run a tour of half a minute; or ask (ask -h)."
 )
 DISTRIBUTION = "constrained-mixtures"
 OTHER_PACKAGE = f"""\
-Another package named cgmm is installed over this one: "pip install cgmm" brings it.
-An environment holds only one of the two. To have this one:
+Another package named cgmm is installed over this one; it comes from "pip install cgmm".
+An environment can contain only one of the two. To use this one:
 
     pip uninstall --yes cgmm {DISTRIBUTION}
     pip install {DISTRIBUTION}"""
 FOLDER = """\
 Python imports the folder {folder} in place of the package cgmm, because it has the
 same name and lies in the current directory or beside the script. Start Python in another
-directory, or rename the folder. After an old "pip install -e", installing once more also helps."""
+directory, or rename the folder. After an old "pip install -e", installing again also helps."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line.
+    """Run the command that the arguments describe.
 
     Parameters
     ----------
     arguments : sequence of str, default=None
-        The arguments after the program's name; None takes those of the process.
+        The arguments after the name of the program; None means those of the process.
     """
     require_this_package()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(prog="python -m cgmm", description=DESCRIPTION)
     options.add_argument("--version", action="version", version=f"cgmm {cgmm.__version__}")
     options.add_argument(
-        "--figure", type=Path, default=Path("cgmm-tour.png"), help="its file (default: %(default)s)"
+        "--figure", type=Path, default=Path("cgmm-tour.png"), help="path (default: %(default)s)"
     )
     figure = options.parse_args(given).figure
     print(f"cgmm {cgmm.__version__}, Gaussian mixtures with side information")
@@ -64,7 +64,7 @@ def require_this_package() -> None:
 
 
 def where_the_book_is() -> str:
-    """Return a sentence on how to open the book, for a clone or an installed package."""
+    """Return a sentence that explains how to open the book, for a clone or an installed package."""
     project = Path(cgmm.__file__).resolve().parents[1]
     page = project / "_build/html/index.html"
     if page.exists():
@@ -73,13 +73,13 @@ def where_the_book_is() -> str:
         return f"The book: run `make book` in {project}"
     source = f"{DISTRIBUTION}=={cgmm.__version__}"
     return (
-        "The book comes with the source. Unpack what this brings, and run `make book` there:\n"
+        "The book comes with the source. Unpack what this downloads, and run `make book` there:\n"
         f"    pip download --no-deps --no-binary :all: {source}"
     )
 
 
 def tour(path: Path) -> None:
-    """Fit two classes that the likelihood does not find, without pairs and with sixty pairs."""
+    """Fit two classes that the likelihood does not prefer, without pairs and with sixty pairs."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
     from sklearn.base import clone

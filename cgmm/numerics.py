@@ -1,7 +1,7 @@
 """Shared tools: array types, blocks of rows, logarithms, comparison of scores, checks, warnings.
 
-Most subpackages import this file, so it imports none of them. Every chapter relies on it and none
-explains it.
+Most subpackages import this file, so it imports none of them. All chapters depend on it, but no
+chapter explains it.
 """
 
 from __future__ import annotations
@@ -40,41 +40,42 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.integer[Any]]
     BoolArray = NDArray[np.bool_]
 else:
-    # API pages show ``ndarray`` for these types, because docstrings describe the contents.
+    # API pages show `ndarray` for these types; docstrings describe the contents more precisely.
     FloatArray = IntArray = BoolArray = np.ndarray
 
-# Marks functions that return an array of the type that they take.
+# This type variable marks functions that return an array of the same type as their argument.
 AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 Seed = int | np.random.RandomState | np.random.Generator | None
 """Accepted types of ``random_state``."""
 
-# A block of this size (one mebibyte of float64) stays in the cache of a core.
+# Number of floats per block (one mebibyte of float64), so that a block fits into a core's cache.
 BLOCK_CELLS = 131_072
-# A block of points may slightly exceed the cache of a core. With fewer rows, the overhead of numpy
-# calls exceeds the gain of caching; with more rows, products of narrow matrices become slow.
+# Number of floats per block of points, which may slightly exceed the cache, and the lowest and
+# highest number of rows. With fewer rows, the overhead of NumPy calls would exceed the gain of
+# caching; with more rows, products of narrow matrices become slow.
 POINT_CELLS, FEWEST_ROWS, MOST_ROWS = 550_000, 2000, 12_000
-# Frames of these packages lie between a warning and the user's line: scikit-learn wraps `fit`, and
-# its parameter searches call it through joblib.
+# Frames of these packages can be between a warning and the user's line: scikit-learn wraps `fit`,
+# and its parameter searches call `fit` through joblib.
 OWN_PACKAGES = {"cgmm", "sklearn", "joblib"}
-# Scores within this relative tolerance are equal: processors add numbers in different orders, so
-# smaller differences are rounding.
+# Scores within this relative tolerance count as equal: processors add numbers in different orders,
+# so smaller differences are rounding errors.
 AGREE = 1e-8
-# Columns with a smaller range are rejected, because their squares are lost in rounding.
+# Columns with a smaller range are rejected, because their squares would underflow.
 SMALLEST_RANGE = 1e-150
 
 
 def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
-    """Yield slices of ``n_rows`` rows whose ``width`` columns of float64 fit into the cache.
+    """Divide rows into blocks that fit into the cache, and yield the slices of rows.
 
     Parameters
     ----------
     n_rows : int
-        Number of rows to cover.
+        Number of rows to divide.
     width : int
-        Number of floats per row that the computation keeps in memory.
+        Number of floats per row that the computation needs in memory.
     at_least : int, default=1
-        Minimum number of rows per slice; with fewer rows the overhead of calls dominates.
+        Minimum number of rows per slice; with fewer rows, the overhead of calls would dominate.
 
     Yields
     ------
@@ -90,46 +91,46 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
 
 
 def block_height(n_components: int, n_dims: int) -> int:
-    """Return the number of points per block, given the size of their products and densities."""
+    """Return the number of points per block for the statistics of K components in D columns."""
     n_numbers = 1 + n_dims * (n_dims + 3) // 2 + 2 * n_components
     return min(MOST_ROWS, max(FEWEST_ROWS, POINT_CELLS // n_numbers))
 
 
 def cut(n_rows: int, height: int) -> Iterator[slice]:
-    """Yield the smallest number of slices of at most ``height`` rows, of similar heights."""
+    """Yield as few slices as possible of at most ``height`` rows, all of similar heights."""
     n_parts = max(1, math.ceil(n_rows / height))
     height = math.ceil(n_rows / n_parts)
     for start in range(0, n_rows, height or 1):
         yield slice(start, min(start + height, n_rows))
 
 
-# Below this the exponential is a subnormal number, which takes ten to a hundred times as long.
-LOWEST = -707.0
+# The exponential of a smaller number is subnormal, and takes 10 to 100 times as long to compute.
+LOWEST_EXPONENT = -707.0
 
 
 def log_normalise(
     log_values: FloatArray, *, names: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities and the log-normalisers of rows of log-values.
+    """Normalise rows of log-values; return the probabilities and the log-normalisers.
 
     Parameters
     ----------
     log_values : (N, K) array
         Natural logarithms; ``-inf`` means impossible.
     names : (N,) int array, default=None
-        Numbers by which errors name the rows; None: 0, 1, ...
+        Numbers by which errors name the rows; None means 0, 1, ...
 
     Returns
     -------
     probabilities : (N, K) array
-        ``exp(log_values - log_totals[:, None])``: each row sums to one.
+        ``exp(log_values - log_totals[:, None])``, whose rows sum to one.
     log_totals : (N,) array
         ``log Σ_k exp(log_values[i, k])``, safe against overflow and underflow.
 
     Raises
     ------
     ValueError
-        If a row has no possible entry (all ``-inf``) or holds NaN or ``+inf``; the error names it.
+        If a row has only ``-inf``, or contains NaN or ``+inf``; the error names the row.
 
     Examples
     --------
@@ -138,17 +139,17 @@ def log_normalise(
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
     n_rows, n_columns = log_values.shape
-    # The result is column-major, so adding the columns k reads contiguous memory.
+    # Store the result column-major, so that code which adds columns k reads contiguous memory.
     probabilities = np.empty((n_columns, n_rows)).T
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
         top = log_values[part].max(axis=1)
         if not np.isfinite(top).all():
-            raise _impossible(top, part.start, names)
+            raise _explain_impossible(top, part.start, names)
         p = np.subtract(log_values[part], top[:, None], out=probabilities[part])
-        if p.min() < LOWEST:
-            in_range = p >= LOWEST
-            np.exp(np.maximum(p, LOWEST, out=p), out=p)
+        if p.min() < LOWEST_EXPONENT:
+            in_range = p >= LOWEST_EXPONENT
+            np.exp(np.maximum(p, LOWEST_EXPONENT, out=p), out=p)
             p *= in_range
         else:
             np.exp(p, out=p)
@@ -159,7 +160,7 @@ def log_normalise(
     return probabilities, log_totals
 
 
-def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueError:
+def _explain_impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueError:
     """Return the error for the first row whose largest log-value is not finite."""
     first = int(np.flatnonzero(~np.isfinite(top))[0])
     row = offset + first if names is None else names[offset + first]
@@ -170,12 +171,12 @@ def _impossible(top: FloatArray, offset: int, names: IntArray | None) -> ValueEr
             "or its evidence excludes every class; rescale the data or revise the evidence."
         )
     return ValueError(
-        f"row {row} holds a log-weight of {top[first]}; log-weights must be below +inf."
+        f"row {row} has a log-weight of {top[first]}; log-weights must be below +inf."
     )
 
 
 def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
-    """Return (n, K) products n_j log p_k; zero if n_j is zero, even for p_k = 0 (0⁰ = 1)."""
+    """Return the products n_j log p_k (n, K), which are zero for n_j = 0 even if p_k is zero."""
     powers = np.zeros((len(exponents), len(log_p)))
     np.multiply(exponents[:, None], log_p, out=powers, where=(exponents > 0)[:, None])
     return powers
@@ -184,9 +185,9 @@ def log_powers(log_p: FloatArray, exponents: FloatArray) -> FloatArray:
 def is_better(score: float, than: float) -> bool:
     """Return True if a score exceeds another by more than rounding.
 
-    Every choice among alternatives (starts, runs, searches) uses this rule: scores that agree to
-    eight digits are equal, and the first one is kept. Otherwise the last digit would decide. It
-    differs between processors, so the same seed would give differently numbered components.
+    Every choice among alternatives (initialisations, restarts, searches) uses this rule: scores
+    that agree to eight digits count as equal, and the first one is kept. Otherwise the last digit
+    would decide, which differs between processors, so one seed would give different results.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def is_better(score: float, than: float) -> bool:
 
 
 def best_first(scores: Sequence[float]) -> list[int]:
-    """Return indices sorted by decreasing score; equal up to rounding, by increasing index.
+    """Sort indices by decreasing score; scores that are equal up to rounding keep their order.
 
     Parameters
     ----------
@@ -224,16 +225,16 @@ def best_first(scores: Sequence[float]) -> list[int]:
     >>> best_first([-7.0 - 1e-12, -7.0, -5.0])
     [2, 0, 1]
     """
-    left, order = list(range(len(scores))), []
-    while left:
-        top = max(scores[i] for i in left)
-        order.append(next(i for i in left if not is_better(top, scores[i])))
-        left.remove(order[-1])
+    remaining, order = list(range(len(scores))), []
+    while remaining:
+        top = max(scores[i] for i in remaining)
+        order.append(next(i for i in remaining if not is_better(top, scores[i])))
+        remaining.remove(order[-1])
     return order
 
 
 def most_probable(probabilities: FloatArray) -> IntArray:
-    """Return the most probable state of each row; the first if several agree up to rounding.
+    """Return the most probable state of each row; if several are equal, the first of them.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ def most_probable(probabilities: FloatArray) -> IntArray:
     Returns
     -------
     (N,) int array
-        The states.
+        The states; probabilities count as equal if they agree up to rounding.
 
     Examples
     --------
@@ -257,14 +258,14 @@ def most_probable(probabilities: FloatArray) -> IntArray:
 def check_sample_weight(
     sample_weight: ArrayLike | None, n_points: int, n_least: int = 1
 ) -> FloatArray | None:
-    """Return weights (N,), of which ``n_least`` are positive, or raise an error that names one."""
+    """Check sample weights and return them as floats; at least ``n_least`` must be positive."""
     if sample_weight is None:
         return None
     refuse_mask("sample_weight", sample_weight, MASKED_WEIGHTS.format("sample_weight"))
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_points,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}; it must be ({n_points},), a weight a point."
+            f"sample_weight has shape {weights.shape}; it must be ({n_points},), one per point."
         )
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(wrong):
@@ -277,14 +278,14 @@ def check_sample_weight(
     n_positive = np.count_nonzero(weights)
     if n_positive < n_least:
         raise ValueError(
-            f"sample_weight leaves {n_positive} points for {n_least} components or clusters; give "
-            f"more points a weight, or ask for {n_positive}."
+            f"only {n_positive} points have a positive sample_weight, for {n_least} components or "
+            f"clusters; give more points a weight, or ask for {n_positive}."
         )
     return weights
 
 
 def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None) -> IntArray:
-    """Return pairs of points as an array of indices, or raise an error for the first bad row.
+    """Check pairs of points and return them as indices, or raise an error for the first bad row.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
     pairs : (P, 2) array-like or None
         Indices of points; None and empty input mean no pairs.
     n_points : int, default=None
-        Number of points; None: any index that is not negative is valid.
+        Number of points; None means that any index from 0 is valid.
 
     Returns
     -------
@@ -303,7 +304,7 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
     Raises
     ------
     ValueError
-        If the shape is wrong, or if a row does not name two points that exist.
+        If the shape is wrong, or if a row does not refer to two points that exist.
 
     Examples
     --------
@@ -330,18 +331,18 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
 def check_labels(
     name: str, labels: ArrayLike, n_points: int | None = None, *, least: int | None = -1
 ) -> IntArray:
-    """Return labels as integers from -1 (unknown), or raise an error for the first bad entry.
+    """Check labels and return them as integers, or raise an error for the first bad entry.
 
     Parameters
     ----------
     name : str
         Name of the caller's argument, for messages.
     labels : (N,) array-like
-        Integers from 0, or -1 for unknown. Whole numbers of any real type are valid.
+        Integers from 0, or -1 for unknown labels. Whole numbers of any real type are valid.
     n_points : int, default=None
-        N; None: any positive number.
+        Number of labels N; None means any positive number.
     least : int or None, default=-1
-        The smallest valid label: 0 if all must be known, None if any integer may be a label.
+        The smallest valid label: 0 if all labels must be known, None if any integer is valid.
 
     Returns
     -------
@@ -351,7 +352,7 @@ def check_labels(
     Raises
     ------
     ValueError
-        If the shape is wrong, or if an entry is not such an integer.
+        If the shape is wrong, or if an entry is not a valid integer.
 
     Examples
     --------
@@ -385,7 +386,7 @@ def check_labels(
 
 
 def generator(random_state: Seed) -> np.random.Generator:
-    """Return the Generator for ``random_state``; it shares the bit stream of a RandomState."""
+    """Return a Generator for ``random_state``; it shares the bit stream of a RandomState."""
     # `default_rng` of NumPy 2.0 does not accept a RandomState.
     return np.random.default_rng(getattr(random_state, "_bit_generator", random_state))
 
@@ -396,7 +397,7 @@ def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:
     Parameters
     ----------
     *functions : callable
-        Functions that return numbers, arrays, or lists and tuples of them.
+        Functions that return numbers, arrays, or lists and tuples of these.
 
     Returns
     -------
@@ -418,7 +419,7 @@ def in_floats(*functions: Callable[..., Any]) -> list[Callable[..., Any]]:
 
 
 def _to_floats(value: Any) -> Any:
-    """Return the value with fractions and decimals replaced by floats, at any depth."""
+    """Return a value with its fractions and decimals replaced by floats, at any nesting depth."""
     if isinstance(value, Fraction | Decimal):
         return float(value)
     if isinstance(value, list | tuple):
@@ -437,14 +438,14 @@ def check_integer(name: str, value: int, least: int, most: int | None = None) ->
     name : str
         Name of the caller's argument, for messages.
     value : int
-        Its value.
+        Value of the argument.
     least, most : int
         The smallest and the largest valid value; ``most=None`` means no upper limit.
 
     Raises
     ------
     ValueError
-        The message shows the argument, its value and the range.
+        If the value is invalid; the message shows the argument, its value and the range.
 
     Examples
     --------
@@ -460,14 +461,14 @@ def check_integer(name: str, value: int, least: int, most: int | None = None) ->
 
 
 def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
-    """Return the range of each column, or raise an error if squares overflow or vanish.
+    """Return the range of each column, or raise an error if squares of it overflow or underflow.
 
     Parameters
     ----------
     X : (N, D) array
-        The points: finite numbers, at least one row.
+        The points, finite numbers in at least one row.
     some_may_vanish : bool, default=False
-        Raise the error for vanishing squares only if they vanish in all columns that vary.
+        If True, squares may underflow in some columns, but not in all columns that vary.
 
     Returns
     -------
@@ -477,7 +478,7 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
     Raises
     ------
     ValueError
-        If squares overflow or vanish; the message names the column.
+        If squares overflow or underflow; the message names the column.
 
     Examples
     --------
@@ -494,12 +495,12 @@ def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
 def check_extent(
     low: FloatArray, high: FloatArray, n_points: int, some_may_vanish: bool
 ) -> FloatArray:
-    """Return the range of each column as ``check_ranges`` does, from its smallest and largest."""
-    # Convert to float: unsigned integers cannot be negated, and squares of integers may overflow.
+    """Return the range of each column like ``check_ranges``, from its lowest and highest value."""
+    # Convert to floats, because unsigned integers cannot be negated and integers may overflow.
     low, high = low.astype(float), high.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
-        # Upper bounds of the sum of squares about the mean and of the sum of the points.
+        # This is an upper bound of the sum of squares about the mean and of the sum of the points.
         sums = (np.square(ranges) + np.maximum(high, -low)) * n_points
         total = sums.sum()
     if not np.isfinite(total):
@@ -519,7 +520,7 @@ def check_extent(
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Raise a warning at the first calling line outside the package and scikit-learn.
+    """Issue a warning that refers to the user's line, outside the package and scikit-learn.
 
     Parameters
     ----------
@@ -531,12 +532,12 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     Warns
     -----
     category
-        The warning, attributed to the user's line at any call depth inside the package. Within
-        :class:`WarnedOnce` it is delayed.
+        The warning, which refers to the user's line however deep in the package it is issued.
+        Within :class:`WarnedOnce` it is delayed.
     """
-    held = _HELD.get()
-    if held is not None:
-        held.append((message, category))
+    delayed = _DELAYED.get()
+    if delayed is not None:
+        delayed.append((message, category))
         return
     level, frame = 1, sys._getframe()
     while frame is not None and is_own(frame):
@@ -547,12 +548,12 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 class WarnedOnce:
     """Context manager that delays warnings of :func:`warn_caller` and removes duplicates.
 
-    Use it around loops whose steps may repeat a warning. It has no effect on other threads.
+    Use it around loops whose steps may repeat a warning. It does not affect other threads.
 
     Parameters
     ----------
     *kinds : types of Warning
-        Only the last warning of each of these classes is raised, whatever its text.
+        Of each of these classes, only the last warning is issued, whatever its text.
 
     Examples
     --------
@@ -570,14 +571,14 @@ class WarnedOnce:
         self.kinds = kinds
 
     def __enter__(self) -> Self:
-        """Start to delay warnings."""
+        """Begin to delay warnings."""
         self.held: list[tuple[str, type[Warning]]] = []
-        self.before = _HELD.set(self.held)
+        self.token = _DELAYED.set(self.held)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Raise the delayed warnings, even after an error, because they may explain it."""
-        _HELD.reset(self.before)
+        """Issue the delayed warnings, even after an error, because they may explain it."""
+        _DELAYED.reset(self.token)
         if not self.held:
             return
         distinct = {
@@ -587,12 +588,12 @@ class WarnedOnce:
             warn_caller(text, kind)
 
 
-# The delayed warnings of the innermost `WarnedOnce`; None outside of any.
-_HELD: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("held", default=None)
+# The delayed warnings of the innermost `WarnedOnce` context; None outside of such contexts.
+_DELAYED: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("delayed", default=None)
 
 
 def is_own(frame: FrameType) -> bool:
-    """Return True if a frame runs code of the package, of scikit-learn or of joblib."""
+    """Return True if a frame belongs to the package, to scikit-learn or to joblib."""
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
-    # A doctest runs under the name of its module, but counts as the user's code.
+    # Code of a doctest has the name of its module, but counts as the user's code.
     return package in OWN_PACKAGES and not frame.f_code.co_filename.startswith("<doctest")

@@ -19,7 +19,7 @@ from cgmm.numerics import Seed, is_better, warn_caller
 __all__ = ["random_source"]
 
 Rng = np.random.RandomState
-# A run is a NamedTuple with ``score`` and ``interrupted``.
+# A run is a NamedTuple with fields ``score`` and ``interrupted``.
 AnyRun = TypeVar("AnyRun", bound=Any)
 
 
@@ -27,18 +27,20 @@ def best_of(
     one_run: Callable[[int], AnyRun], n_init: int, n_most: int = 0,
     is_usable: Callable[[AnyRun], bool] = lambda run: True,
 ) -> AnyRun:  # fmt: skip
-    """Return the run of highest score, even if other runs fail or are interrupted.
+    """Make several runs and return the one of highest score, even if some fail.
 
     Parameters
     ----------
     one_run : callable
-        Function from the run's number to a NamedTuple with ``score`` and ``interrupted``.
+        Function from the number of a run to its result, a NamedTuple with fields ``score`` and
+        ``interrupted``.
     n_init : int
         Number of usable runs, at least one.
     n_most : int, default=0
-        Maximum number of runs made to obtain ``n_init`` usable ones, if larger than ``n_init``.
+        Maximum number of runs that may be made to obtain ``n_init`` usable ones, if it is larger
+        than ``n_init``.
     is_usable : callable, optional
-        Function that returns True if a run is usable. If none is, the first run is returned.
+        Function that returns True if a run is usable. If no run is, the first one is returned.
 
     Returns
     -------
@@ -48,15 +50,15 @@ def best_of(
     Raises
     ------
     NetworkError
-        If a run raises it; no further run is made, because all would fail.
+        If a run raises this error; no further run is made, because all would fail.
     ValueError
-        If all runs fail; the error of the last run.
+        If all runs fail; this is the error of the last run.
     KeyboardInterrupt
-        If the user interrupts before there is a run to keep.
+        If the user interrupts the first run.
     """
     best: Any = None
     best_is_usable, n_usable = False, 0
-    failure = ValueError(f"n_init is {n_init}; there must be one run at least.")
+    failure = ValueError(f"n_init is {n_init}; there must be at least one run.")
     try:
         for number in range(max(n_init, n_most)):
             if n_usable == n_init:
@@ -88,7 +90,7 @@ def best_of(
 
 
 class Versioned:
-    """Mixin that stores the package's version in pickles and warns if it differs on loading."""
+    """Mixin that stores the package's version in pickles, and warns if it differs on loading."""
 
     def __getstate__(self) -> dict[str, Any]:
         state = cast("dict[str, Any]", super().__getstate__())
@@ -108,17 +110,17 @@ class Versioned:
 
 
 def random_source(random_state: Seed) -> np.random.RandomState:
-    """Return the RandomState for an estimator's ``random_state``.
+    """Return a RandomState for the argument ``random_state`` of an estimator.
 
     Parameters
     ----------
     random_state : int, RandomState, Generator or None
-        A seed, or a source from which each fit continues to draw; None: numpy's global one.
+        A seed, or a source from which every fit continues to draw; None means NumPy's global one.
 
     Returns
     -------
     RandomState
-        The source. It shares the bit stream of a Generator.
+        The source of randomness. It shares the bit stream of a Generator.
 
     Examples
     --------

@@ -19,18 +19,18 @@ from cgmm.numerics import IntArray, check_pairs
 
 __all__ = ["Summary", "Table", "summarise"]
 
-MOST_COLUMNS = 4
-"""Maximum number of columns whose means are shown; further columns are left out."""
+MAX_COLUMNS = 4
+"""Maximum number of columns whose means are shown; the summary leaves out further columns."""
 
 
 class Table:
-    """Table with a header row; the first column holds names of rows, the others numbers."""
+    """Table with a header row; the first column contains names of rows, the others numbers."""
 
     def __init__(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
         self.head, *self.rows = [list(map(str, row)) for row in (head, *rows)]
 
     def _repr_html_(self) -> str:
-        # Screen readers would announce an empty heading, so an empty cell is not marked as one.
+        # An empty cell is not marked as a heading, because screen readers would announce it.
         head = "".join(
             f'<th scope="col">{escape(word)}</th>' if word else "<td></td>" for word in self.head
         )
@@ -55,7 +55,7 @@ class Table:
 
 
 class Summary:
-    """Facts about a fit and a table of its components, shown as text or, in a notebook, as HTML."""
+    """Facts about a fit, and a table of its components, which a notebook shows as HTML."""
 
     def __init__(self, title: str, facts: dict[str, str], components: Table) -> None:
         self.title, self.facts, self.components = title, facts, components
@@ -78,7 +78,7 @@ def summarise(
     cannot_link: ArrayLike | None = None,
     preferences: ArrayLike | None = None,
 ) -> Summary:
-    """Summarise a fitted mixture.
+    """Summarise a fitted mixture: its components, evidence, engine, and satisfied relations.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ def summarise(
     must_link, cannot_link : (P, 2) int array-like, default=None
         Relations of the fit; the summary counts those that ``labels_`` satisfies.
     preferences : (P, 3) array-like, default=None
-        Rows ``i, j, log-odds``; one is satisfied if the labels agree with its sign.
+        Rows ``i, j, log-odds``; a row is satisfied if the labels agree with the sign of its
+        log-odds.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def summarise(
     Raises
     ------
     ValueError
-        If the model is not fitted, or a relation does not name two of its points.
+        If the model is not fitted, or if a relation does not refer to two of its points.
 
     Examples
     --------
@@ -120,17 +121,17 @@ def summarise(
         f"{type(model).__name__} of {_count(n_components, 'component')}, "
         f"{_count(len(labels), 'point')} of {_count(n_columns, 'column')}"
     )
-    kept = _count_kept(labels, must_link, cannot_link, preferences)
-    return Summary(title, _facts(model) | dict(kept), _components(model))
+    kept = _count_satisfied(labels, must_link, cannot_link, preferences)
+    return Summary(title, _list_facts(model) | dict(kept), _tabulate_components(model))
 
 
 def _count(number: int, noun: str) -> str:
-    """Return the number with its noun, in the plural unless it is one."""
+    """Return a number and a noun as text; the noun is in the plural unless the number is one."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _facts(model: Any) -> dict[str, str]:
-    """Return the evidence, the engines, and the outcome of EM, as text."""
+def _list_facts(model: Any) -> dict[str, str]:
+    """Return the evidence, the inference engines and the outcome of EM as texts, by name."""
     exact = "exact" if model.evidence_exact_ else "approximate"
     engines = [f"{part.engine} ({_count(part.n_nodes, 'node')})" for part in model.inference_]
     ended = "converged in" if model.converged_ else "not converged after"
@@ -141,13 +142,13 @@ def _facts(model: Any) -> dict[str, str]:
     }
 
 
-def _count_kept(
+def _count_satisfied(
     labels: IntArray,
     must_link: ArrayLike | None,
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield for each kind of relations the number that the labels satisfy, as text."""
+    """Yield the name of each kind of relation, and as text how many of them labels satisfy."""
     soft = read_rows("preferences", preferences, 3)
     for name, pairs, together in (
         ("must_link", must_link, True),
@@ -161,19 +162,19 @@ def _count_kept(
             yield f"{noun} kept", f"{n_kept} of {len(i)}"
 
 
-def _components(model: Any) -> Table:
+def _tabulate_components(model: Any) -> Table:
     """Return a table with the number of points, the weight and the mean of each component."""
     weights = model.weights_
     sizes = np.bincount(model.labels_, minlength=len(weights))
     means = getattr(model, "means_", np.empty((len(weights), 0)))
-    if len(means) != len(weights):  # A class of several components has no single mean.
+    if len(means) != len(weights):  # Show no means if a class has several components.
         means = np.empty((len(weights), 0))
     is_number = ~getattr(model, "is_categorical_", np.zeros(means.shape[1], dtype=bool))
     names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(is_number))])
     names = [name for name, has_mean in zip(names, is_number, strict=False) if has_mean]
-    head = [f"mean {name}" for name, _ in zip(names, means[0], strict=False)][:MOST_COLUMNS]
+    head = [f"mean {name}" for name, _ in zip(names, means[0], strict=False)][:MAX_COLUMNS]
     rows = (
-        [k, sizes[k], f"{weights[k]:.2f}", *(f"{mean:.2f}" for mean in means[k, :MOST_COLUMNS])]
+        [k, sizes[k], f"{weights[k]:.2f}", *(f"{mean:.2f}" for mean in means[k, :MAX_COLUMNS])]
         for k in range(len(weights))
     )
     return Table(["component", "points", "weight", *head], rows)

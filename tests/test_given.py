@@ -59,7 +59,7 @@ def refusal_of(name, value, named):
         ("must_link", pd.DataFrame([["a", "b"], ["c", "e"]]), r"must_link\[0\] holds 'a'"),
         ("must_link", np.array(ODDS), r"shape \(2, 3\).*Three columns are for preferences"),
         ("must_link", np.transpose([*PAIRS, [1, 0]]), r"shape \(2, 3\).*Pairs in columns"),
-        ("must_link", np.transpose([*PAIRS, [3, 0], [1, 3]]), r"shape \(2, 4\).*turned"),
+        ("must_link", np.transpose([*PAIRS, [3, 0], [1, 3]]), r"shape \(2, 4\).*transposed"),
         ("must_link", [0, 1], r"shape \(2,\)"),
         ("preferences", scipy.sparse.csr_array(MATRIX), "preferences is of type csr_array"),
         ("preferences", {(0, 1): 1.5, (2, 4): -2.0}, "preferences is of type dict"),

@@ -103,7 +103,7 @@ test_bad_labels_are_named = refused(
     partial(check_labels, "y"),
     ([], None, r"y has shape \(0,\); it must be one-dimensional and not empty"),
     ([[0], [1]], 2, r"y has shape \(2, 1\); it must be \(2,\)"),
-    (["0", "1"], 2, "y is of type <U1, as '0' in row 0 .*number_classes"),
+    (["0", "1"], 2, "y is of type <U1 because of '0' in row 0.*number_classes"),
     ([0, Decimal(1)], 2, "y is of type object"),
     (np.array([0, 1], dtype="timedelta64[s]"), 2, "y is of type timedelta64"),
     (np.array([0, 2**63], dtype=np.uint64), 2, r"y\[1\] is 9223372036854775808"),

@@ -42,7 +42,7 @@ ENGINES: dict[str, Engine] = {
     "gibbs": gibbs.gibbs,
     "enumerate": enumerate_assignments,
 }
-"""All engines by the names that estimators accept."""
+"""Dict of all engines; its keys are the names that estimators accept as ``inference``."""
 
 
 def named_engine(inference: str | Engine) -> Engine:
@@ -51,8 +51,8 @@ def named_engine(inference: str | Engine) -> Engine:
     Parameters
     ----------
     inference : str or callable
-        A name in ENGINES, or an engine. An engine that returns a plain function computes marginals
-        only, and may depend on earlier calls, so its ``Inference`` is marked as stateful.
+        A name in ENGINES, or an engine. If an engine returns a plain function, this function
+        computes marginals only, and is marked as stateful because it may depend on earlier calls.
 
     Returns
     -------
@@ -64,11 +64,11 @@ def named_engine(inference: str | Engine) -> Engine:
     >>> named_engine("exact") is exact
     True
     """
-    return ENGINES[inference] if isinstance(inference, str) else partial(_apply, inference)
+    return ENGINES[inference] if isinstance(inference, str) else partial(_apply_engine, inference)
 
 
-def _apply(engine: Callable[[Graph], Infer], graph: Graph) -> Inference:
-    """Apply an engine; wrap the plain function that a user's engine may return."""
+def _apply_engine(engine: Callable[[Graph], Infer], graph: Graph) -> Inference:
+    """Apply an engine to a graph; wrap a plain function that it returns as an ``Inference``."""
     infer = engine(graph)
     return infer if isinstance(infer, Inference) else Inference(infer, is_stateful=True)
 
@@ -84,7 +84,7 @@ def needs_seed(engine: Engine) -> bool:
     Returns
     -------
     bool
-        True if an estimator should pass a seed of its own.
+        True if an estimator should pass a seed to the engine.
 
     Examples
     --------
@@ -109,16 +109,16 @@ def engine_name(inference: str | Engine) -> str:
     Returns
     -------
     str
-        The name, for messages.
+        The name of the engine, for messages.
 
     Examples
     --------
-    >>> own = named_engine(partial(ENGINES["gibbs"], n_sweeps=50))
-    >>> engine_name(own)
+    >>> engine = named_engine(partial(ENGINES["gibbs"], n_sweeps=50))
+    >>> engine_name(engine)
     'gibbs'
     """
     if isinstance(inference, str):
         return inference
     if isinstance(inference, partial):
-        return engine_name(inference.args[0] if inference.func is _apply else inference.func)
+        return engine_name(inference.args[0] if inference.func is _apply_engine else inference.func)
     return str(getattr(inference, "__name__", type(inference).__name__))

@@ -1,4 +1,4 @@
-"""Loopy belief propagation: the equations that are exact on a tree, iterated on any graph.
+"""Loopy belief propagation: iterate on any graph the equations that are exact on a tree.
 
 The engine ``auto`` applies it to components that are too costly for exact inference. Chapter 10
 explains it.
@@ -11,17 +11,17 @@ energy, in which each edge corrects the entropy of its two ends as if there were
 error is small; with short cycles and strong relations the result may be far off, or there may be no
 convergence.
 
-Each sweep updates the messages along both directions of every edge at once. Belief propagation and
-tree-reweighted belief propagation differ in one number per edge: ρ_e is one, or the fraction of
-spanning trees that contain the edge. The potential of an edge depends only on whether its ends are
-equal::
+Each sweep updates the messages in both directions of every edge at once. Belief propagation and
+tree-reweighted belief propagation differ in one number per edge: ρ_e is one in the former, and the
+fraction of spanning trees that contain the edge in the latter. The potential of an edge depends
+only on whether its ends are equal::
 
     belief    b_j(k)    ∝  exp(unary[j, k]) Π_i m_ij(k)^ρ_ij          over the neighbours i of j
     cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           belief of j without i
     message   m_ji(k)   =  Σ_l q_ji(l) exp(w/ρ [k = l])               message from j to i
 
-In a fixed point, with Z_j and Z_e the sums that make b_j and the joint belief of an edge sum to
-one, log Z is approximated by Σ_j log Z_j - Σ_e ρ_e log Z_e.
+Z_j and Z_e are the sums by which b_j and the joint belief of an edge are normalised. In a fixed
+point, log Z is approximated by Σ_j log Z_j - Σ_e ρ_e log Z_e.
 
 =======  ==============================================================================
 D        number of directed edges, two for each of the E edges, sorted by target, e.g. 8
@@ -62,52 +62,53 @@ __all__ = ["belief_propagation"]
 
 # A sum of probabilities below this is inaccurate and is computed again in logarithms.
 SMALLEST_SUM = 1e-280
-# If relations allow a single colouring, log-messages of all other states diverge; this stops them.
+# If only one assignment is possible, log-messages about all other states decrease without limit;
+# they are cut off here.
 LOWEST_MESSAGE = -1e12
-# Default damping of the first sweep and of sweep RISE: messages that do not converge with weak
-# damping may converge with strong damping.
-DAMPINGS, RISE = (0.3, 0.9), 499
+# By default, damping increases from the first number in sweep 0 to the second in sweep LAST_RISE,
+# because messages that do not converge with weak damping may converge with strong damping.
+DAMPINGS, LAST_RISE = (0.3, 0.9), 499
 
 
 def belief_propagation(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
 ) -> Inference:
-    """Return an engine for networks too dense for exact inference, hard relations included.
+    """Prepare a graph for loopy belief propagation, for networks too dense for exact inference.
 
     Parameters
     ----------
     graph : Graph
-        Any graph.
+        Any graph, hard edges included.
     max_sweeps : int, default=500
-        Maximum number of sweeps over all edges; in a forest, at least its number of nodes.
+        Maximum number of sweeps over all edges. A forest gets at least as many as it has nodes.
     tol : float, default=1e-7
         Stop when a sweep changes no cavity probability (the belief of a node without one of its
         neighbours) by more than this.
     damping : float, default=None
-        Fraction of the old log-messages in the new ones, from 0 to below 1. None: from 0.3 in the
-        first sweep to 0.9 in the 500th; in a forest 0.
+        Fraction of the old log-messages in the new ones, from 0 to below 1. None: increasing from
+        0.3 in the first sweep to 0.9 in the 500th; 0 in a forest.
 
     Returns
     -------
     callable
         Function from unaries (n_nodes, K) to approximate marginals and the Bethe approximation of
-        log Z, which is no bound, in O((n_nodes + E) K) per sweep. Their ``residual`` is that of the
-        last sweep. In a forest both are exact up to ``tol``; they are marked as exact only if there
-        are no edges.
+        log Z, which is no bound. A sweep takes O((n_nodes + E) K) time. The field ``residual`` is
+        that of the last sweep. In a forest the results are exact up to ``tol``, but they are marked
+        as exact only if there are no edges.
 
     Raises
     ------
     NetworkError
-        When called: if a node has no possible state, or if cannot-links to nodes with a single
-        state exclude all its states. Other reasons why no assignment exists are not detected.
+        When called: if a node has no possible state, or if its cannot-links to nodes with a single
+        possible state exclude all its states. Other contradictions are not detected.
     ValueError
         If a setting is out of range.
 
     Warns
     -----
     ConvergenceWarning
-        When called: if the residual is above ``tol`` after ``max_sweeps``. The marginals are then
-        those of the last sweep, and may be meaningless.
+        When called: if the residual is above ``tol`` after ``max_sweeps`` sweeps. The marginals are
+        then those of the last sweep, and may be meaningless.
 
     Notes
     -----
@@ -147,23 +148,24 @@ def belief_propagation(
     graph = simplify(graph)
     connected = np.unique(graph.edges)
     part = induced_subgraph(graph, connected)
-    edges = both_directions(part, np.ones(len(part.edges)))
+    edges = direct_edges(part, np.ones(len(part.edges)))
 
     def infer(unary: FloatArray) -> Marginals:
         unary = exclude_impossible(graph, unary)
         h = unary[connected].T
         state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
         warn_unless_converged("belief_propagation", part, state, tol)
-        return assemble_marginals(unary, connected, edges, state, free_energy(edges, h, state))
+        log_z = compute_free_energy(edges, h, state)
+        return assemble_marginals(unary, connected, edges, state, log_z)
 
     return Inference(infer, exact=len(connected) == 0)
 
 
 def exclude_impossible(graph: Graph, unary: FloatArray) -> FloatArray:
-    """Return (n_nodes, K) unaries, with -inf for states that a neighbour's only state excludes."""
+    """Return (n_nodes, K) unaries, set to -inf for states that a fixed neighbour excludes."""
     unary = check_unary(graph, unary)
     allowed = ~np.isneginf(unary)
-    # Every E-step calls this, and usually there is nothing to exclude.
+    # Every E-step calls this function, and usually there is nothing to exclude.
     if (graph.weights == -np.inf).any() and (unary.shape[1] == 1 or not allowed.all()):
         allowed = exclude_states(graph, allowed)
     return np.where(allowed, unary, -np.inf)
@@ -172,7 +174,7 @@ def exclude_impossible(graph: Graph, unary: FloatArray) -> FloatArray:
 def assemble_marginals(
     unary: FloatArray, connected: IntArray, edges: Directed, state: MessageState, log_z: float
 ) -> Marginals:
-    """Return the marginals, including nodes without edges and their part of log Z."""
+    """Return the marginals and log Z of the network, including nodes without edges."""
     log_nodes = unary.copy()
     log_nodes[connected] = log_beliefs(edges, unary[connected].T, state.messages).T
     nodes, log_totals = log_normalise(log_nodes)
@@ -185,45 +187,45 @@ def assemble_marginals(
 
 
 class Directed(NamedTuple):
-    """Both directions of every edge of a graph in which every node has an edge."""
+    """Directed edges of a graph in which every node has an edge: both directions of each edge."""
 
     edge: IntArray
-    """(D,) row of the edge in the graph."""
+    """(D,) index of the undirected edge in the graph."""
     source: IntArray
     """(D,) node that sends the message."""
     target: IntArray
-    """(D,) node that receives the message, ascending."""
+    """(D,) node that receives the message, in ascending order."""
     starts: IntArray
-    """(n_nodes,) index of the first message that each node receives."""
+    """(n_nodes,) index of the first directed edge to each node."""
     reverse: IntArray
-    """(D,) index of the opposite direction."""
+    """(D,) index of the same edge in the opposite direction."""
     appearance: FloatArray
-    """(D,) ρ."""
+    """(D,) ρ of the edge."""
     weights: FloatArray
-    """(D,) w / ρ."""
+    """(D,) w / ρ of the edge."""
     equal: FloatArray
-    """(D,) exp(w / ρ), at most one."""
+    """(D,) factor exp(w / ρ) of equal states if w ≤ 0, one otherwise."""
     unequal: FloatArray
-    """(D,) exp(-w / ρ), at most one: the factor of unequal states after division by exp(w / ρ)."""
+    """(D,) factor exp(-w / ρ) of unequal states if w > 0, one otherwise."""
     are_forest: bool
-    """True if the edges close no cycle."""
+    """True if the graph has no cycle."""
 
 
 class MessageState(NamedTuple):
-    """State of the messages after the last sweep."""
+    """Cavities and messages after the last sweep."""
 
     cavities: FloatArray
-    """(K, D) h, normalised."""
+    """(K, D) log-cavities h, normalised."""
     messages: FloatArray
-    """(K, D) m, computed from these cavities."""
+    """(K, D) log-messages m, computed from these cavities."""
     residual: float
     """Largest change of a cavity probability in the last sweep, corrected for damping."""
     n_sweeps: int
     """Number of sweeps."""
 
 
-def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
-    """Return both directions of all edges, sorted by the receiving node.
+def direct_edges(graph: Graph, appearance: FloatArray) -> Directed:
+    """Return the directed edges of a graph, sorted by the receiving node.
 
     Parameters
     ----------
@@ -235,11 +237,11 @@ def both_directions(graph: Graph, appearance: FloatArray) -> Directed:
     Returns
     -------
     Directed
-        The edges, twice.
+        Each edge in both directions.
 
     Examples
     --------
-    >>> edges = both_directions(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)), np.ones(2))
+    >>> edges = direct_edges(Graph(3, np.array([[0, 1], [1, 2]]), np.ones(2)), np.ones(2))
     >>> edges.source, edges.reverse
     (array([1, 0, 2, 1]), array([1, 0, 3, 2]))
     """
@@ -274,16 +276,16 @@ def iterate_messages(
     Parameters
     ----------
     edges : Directed
-        The edges.
+        The directed edges.
     unary : (K, n_nodes) array
-        Unary log-potentials, with -inf for all states that a neighbour's only state excludes; each
-        node has a possible state.
+        Unary log-potentials, -inf for all states that a fixed neighbour excludes; each node has a
+        possible state.
     max_sweeps : int
         Maximum number of sweeps.
     tol : float
-        The residual at which to stop.
+        Largest change of a cavity probability at which to stop.
     damping : float or None
-        γ; None: increasing from sweep to sweep.
+        Damping γ; None: increasing from sweep to sweep.
 
     Returns
     -------
@@ -309,7 +311,7 @@ def iterate_messages(
 
 
 def _schedule_damping(edges: Directed, max_sweeps: int, damping: float | None) -> FloatArray:
-    """Return (n_sweeps,) the damping γ of each sweep.
+    """Return the damping γ of each sweep (n_sweeps,).
 
     A forest needs no damping, because no message returns to its sender: every message is final
     after as many sweeps as the longest path has edges.
@@ -317,11 +319,11 @@ def _schedule_damping(edges: Directed, max_sweeps: int, damping: float | None) -
     if edges.are_forest:
         return np.full(max(max_sweeps, len(edges.starts)), damping or 0.0)
     share = DAMPINGS if damping is None else (damping, damping)
-    return np.interp(np.arange(max_sweeps), [0, RISE], share)
+    return np.interp(np.arange(max_sweeps), [0, LAST_RISE], share)
 
 
 def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> FloatArray:
-    """Return (K, n_nodes) unaries plus all messages to a node, not normalised."""
+    """Return (K, n_nodes) log-beliefs: unaries plus all messages to a node, not normalised."""
     beliefs = np.add.reduceat(messages * edges.appearance, edges.starts, axis=1)
     beliefs += unary
     return beliefs
@@ -330,7 +332,10 @@ def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> Flo
 def cavities(
     edges: Directed, unary: FloatArray, messages: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (K, D) cavities h and q = exp(h): beliefs without the message of the receiver."""
+    """Return (K, D) cavities as logarithms h and as probabilities q.
+
+    A cavity is the belief of the sender without the message of the receiver.
+    """
     h = np.take(log_beliefs(edges, unary, messages), edges.source, axis=1)
     h -= np.take(messages, edges.reverse, axis=1)
     h -= h.max(axis=0)
@@ -344,9 +349,10 @@ def cavities(
 def compute_messages(
     edges: Directed, h: FloatArray, q: FloatArray, excluded: BoolArray | None
 ) -> FloatArray:
-    """Return (K, D) log-messages, set to zero for states that the receiver cannot have.
+    """Return (K, D) log-messages; they are zero for states that the receiver cannot have.
 
-    The sum over the other states, 1 - q, is added up from both sides to avoid cancellation.
+    The sum of q over the other states is computed from partial sums from both sides instead of as
+    1 - q, which would lose digits by cancellation.
     """
     sums, above = np.zeros_like(q), np.zeros(q.shape[1])
     for k in range(1, len(q)):
@@ -372,17 +378,17 @@ def compute_messages(
 # ---------------------------------------------------------------------------- log Z
 
 
-def free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> float:
-    """Return Σ_j log Z_j - Σ_e ρ_e log Z_e, which is stationary at a fixed point.
+def compute_free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> float:
+    """Approximate log Z by Σ_j log Z_j - Σ_e ρ_e log Z_e, which is stationary at a fixed point.
 
     Parameters
     ----------
     edges : Directed
-        The edges.
+        The directed edges.
     unary : (K, n_nodes) array
         Unary log-potentials.
     state : MessageState
-        Cavities and their messages.
+        Cavities and the messages computed from them.
 
     Returns
     -------
@@ -394,8 +400,8 @@ def free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> floa
     incoming = state.messages[:, edges.reverse[once]]
     _, log_edges = log_normalise((state.cavities[:, once] + incoming).T)
     appearance, weights = edges.appearance[once], edges.weights[once]
-    # Messages are scaled by exp(-w / ρ) where w > 0. Undoing this adds w to log Z_j at each end and
-    # w / ρ to log Z_e, so the result, nodes less ρ times edges, gains w.
+    # Messages of edges with w > 0 are scaled by exp(-w / ρ). Undoing this adds w to log Z_j at both
+    # ends and w / ρ to log Z_e, so the result increases by 2 w - ρ (w / ρ) = w.
     factors = appearance @ np.maximum(weights, 0)
     return float(log_nodes.sum() - appearance @ log_edges + factors)
 
@@ -406,15 +412,15 @@ def free_energy(edges: Directed, unary: FloatArray, state: MessageState) -> floa
 def warn_unless_converged(
     engine: str, part: Graph, state: MessageState, tol: float, damping: float = 0.9
 ) -> None:
-    """Warn if the residual exceeds ``tol``, with its size and a remedy."""
+    """Warn that messages did not converge if the residual exceeds ``tol``, and give a remedy."""
     if state.residual <= tol:
         return
     warn_caller(
-        f"the engine {engine!r} did not converge in {part.n_nodes} nodes that {len(part.edges)} "
-        f"relations tie: after {state.n_sweeps} sweeps a sweep still changes a "
-        f"probability by {state.residual:.1g}, where {tol:.1g} was asked for. The answer is "
-        "that of the last sweep. Compare it with inference='gibbs', weights='ignore', or damp it "
-        f"and give it time: inference=partial({engine}, damping={damping}, max_sweeps=5000).",
+        f"the engine {engine!r} did not converge in {part.n_nodes} nodes with {len(part.edges)} "
+        f"relations: after {state.n_sweeps} sweeps a sweep still changes a probability by "
+        f"{state.residual:.1g}, more than tol = {tol:.1g}. The result is that of the last sweep. "
+        "Compare it with inference='gibbs', weights='ignore', or use more damping and more "
+        f"sweeps: inference=partial({engine}, damping={damping}, max_sweeps=5000).",
         ConvergenceWarning,
     )
 

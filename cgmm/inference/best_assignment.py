@@ -1,20 +1,20 @@
 """Find the most probable joint assignment, or a good one if that is too costly.
 
-The objective is ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``; no cannot-link and no mask may be
+The objective is ``Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b]``, and no cannot-link and no mask may be
 broken. Mixtures call :func:`find_best` for their labels, K-means calls :class:`Finder` at each
 iteration, and the Gibbs sampler repairs its starts with ``Descent``. Chapters 10 and 11 explain
 this file. Each component is solved by the first of these methods that applies:
 
-1. the best state of every node by itself, if it violates no edge, because nothing can be better;
-2. the junction tree, if the component is close to a tree;
-3. an integer linear program, if it proves an optimum within its budget
-   (``solve`` in :mod:`~cgmm.inference.feasible`);
-4. descent by exchanges along Kempe chains. Cannot-links that are broken at the start have a small
-   penalty at first, which grows until none is broken; it ends when no exchange helps.
+1. Give every node its own best state. If this violates no edge, nothing can be better.
+2. Use the junction tree, if the component is close to a tree.
+3. Use an integer linear program, if it proves an optimum within its budget
+   (``solve_program`` in :mod:`~cgmm.inference.feasible`).
+4. Improve an assignment by exchanges along Kempe chains until none helps. A penalty for broken
+   cannot-links, small at first, grows until none is broken.
 
-Take two states k and m, and the graph of the cannot-links among their nodes. Each of its connected
-components is a *chain*: all its nodes can swap k and m at once without breaking a cannot-link. A
-node without cannot-links is a chain by itself.
+Consider the nodes that have one of two states k and m, and the graph of the cannot-links among
+them. Each of its connected components is a *chain*: all its nodes can swap k and m at once without
+breaking a cannot-link. A node without cannot-links is a chain by itself.
 
 =======  ==========================================================================
 z        (n_nodes,) states, e.g. [0, 2, 1]; K is their number, e.g. 3
@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from cgmm.inference.feasible import UNKNOWN, Rng, feasible_assignment, solve
+from cgmm.inference.feasible import UNKNOWN, Rng, feasible_assignment, solve_program
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import (
     Graph,
@@ -49,11 +49,12 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["Assignment", "Finder", "find_best"]
 
-# Components whose largest clique has at most this many joint states are solved by elimination.
+# Components are solved by elimination if their largest clique has at most this many joint states.
 MAX_STATES = 2**14
-# First penalty of a broken cannot-link, as a fraction of the median cost, and number of doublings.
-FIRST_WEIGHT, N_WEIGHTS = 0.25, 10
-# A change of the objective below this share of the largest cost is rounding, not progress.
+# First penalty of a broken cannot-link, as a fraction of the median cost, and number of penalties,
+# each twice as large as the one before.
+FIRST_PENALTY, N_PENALTIES = 0.25, 10
+# A change of the objective below this fraction of the largest cost is a rounding error.
 ROUNDING = 1e-12
 
 
@@ -63,16 +64,16 @@ class Assignment(NamedTuple):
     states: IntArray
     """(n_nodes,) state of each node."""
     exact: bool
-    """True if the assignment is proved most probable; otherwise it is the best that was found."""
+    """True if the assignment is proved to be the most probable one, False if it may not be."""
 
 
 def find_best(
     graph: Graph, unary: FloatArray, marginals: FloatArray, *, known: IntArray | None = None,
     prove: bool = True, **search: Any,
 ) -> Assignment:  # fmt: skip
-    """Return the most probable assignment, or the best that a search finds.
+    """Return the most probable assignment, or the best one that a search finds.
 
-    It breaks no cannot-link and no mask.
+    The assignment breaks no cannot-link and no mask.
 
     Parameters
     ----------
@@ -81,32 +82,32 @@ def find_best(
     unary : (n_nodes, K) array
         Unary log-potentials; a state of ``-inf`` is excluded.
     marginals : (n_nodes, K) array
-        Marginals from any engine, or any scores that are larger for more likely states. The descent
-        starts at the state of largest score.
+        Marginals from any engine, or any scores that are larger for more likely states. The search
+        starts from each node's state of largest score.
     known : (n_nodes,) int array, default=None
-        A feasible assignment: another start, and a fallback if the search fails.
+        A feasible assignment, from which a second search starts; it is used if the first fails.
     prove : bool, default=True
-        Try to prove the optimum.
+        Try to prove that the assignment is the most probable one.
     **search
         ``rng``, ``max_search``, ``remedy`` of :func:`cgmm.inference.feasible_assignment`.
 
     Returns
     -------
     Assignment
-        The states, and a flag that is True if they are proved to be the best.
+        The states, and a flag that is True if they are proved to be the best ones.
 
     Raises
     ------
     NetworkError
-        If provably no assignment satisfies all hard relations; the error names the nodes.
+        If it is proved that no assignment satisfies all hard relations; the error names the nodes.
     SearchBudgetError
-        If the search ends without an assignment and without a proof that there is none.
+        If the search ends without an assignment, and without a proof that there is none.
     ValueError
         If a shape does not fit, or a node has no possible state.
 
     Notes
     -----
-    The exchanges are the moves of Wang, Swendsen and Kotecký (1989), restricted to improvements.
+    The exchanges are those moves of Wang, Swendsen and Kotecký (1989) that improve the objective.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def find_best(
 
 
 class Finder:
-    """A graph prepared for finding best assignments for many unaries.
+    """A graph prepared for finding the best assignments for many unaries.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class Finder:
 
     def __init__(self, graph: Graph, n_states: int, **search: Any):
         self.graph, self.label = simplify(graph), connected_components(graph)
-        is_narrow = _is_nearly_tree(self.graph, self.label, n_states)
+        is_narrow = _is_cheap_to_eliminate(self.graph, self.label, n_states)
         self.narrow, self.wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
         self.tree = junction_tree(induced_subgraph(self.graph, self.narrow))
         self.search = {"rng": Rng(0)} | search
@@ -153,9 +154,9 @@ class Finder:
         unary : (n_nodes, K) array
             Log-potentials; every node has a possible state.
         near, known : (n_nodes,) int array or None
-            Starts of the descent: any assignment, and a feasible one. At least one is given.
+            Starts of the search: any assignment, and a feasible one. At least one must be given.
         prove : bool, default=True
-            Try to prove the optimum.
+            Try to prove that the assignment is the most probable one.
 
         Returns
         -------
@@ -173,17 +174,17 @@ class Finder:
             return Assignment(z, exact=True)
         graph = induced_subgraph(self.graph, nodes)
         descent = Descent(graph, unary[nodes], self.search)
-        proof = solve(graph, unary[nodes]) if prove else UNKNOWN
+        proof = solve_program(graph, unary[nodes]) if prove else UNKNOWN
         if proof.states is not None and descent.is_feasible(proof.states):
-            # The solver's optimum is exact only up to a tolerance, which a descent removes.
+            # The solver stops within a tolerance of the optimum; exchanges remove the difference.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
         z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (near, known)))
         return Assignment(z, exact=False)
 
 
-def _is_nearly_tree(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
-    """Return (n_nodes,) booleans: True if a node's component is cheap to eliminate.
+def _is_cheap_to_eliminate(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
+    """Return (n_nodes,) booleans: True if exact elimination of a node's component is cheap.
 
     A graph that becomes a tree when c edges are removed has a width of at most c + 1.
     """
@@ -197,22 +198,23 @@ def _is_nearly_tree(graph: Graph, label: IntArray, n_states: int) -> BoolArray:
 
 
 class Descent:
-    """Descent by exchanges in one graph with fixed unaries."""
+    """Search by exchanges in one graph with fixed unaries; each exchange lowers the cost."""
 
     def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
         self.graph, self.unary, self.search = graph, unary, search
         self.allowed, self.hard = np.isfinite(unary), keep_cannot_links(graph).edges
-        # Removing the constant of each node keeps the digits that matter.
+        # Subtract the largest unary of each node, because a large constant would cost digits.
         self.costs = unary.max(axis=1, keepdims=True) - unary
         soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)
         self.soft = adjacency(graph._replace(weights=soft_only))
         top = np.where(self.allowed, self.costs, 0.0).max(axis=1)
-        # The unit is the median cost of a worst state; the other exceeds the sum of all costs.
+        # `unit` is the median over nodes of the cost of the worst state. `prohibitive` is a penalty
+        # that exceeds all costs together.
         self.unit = float(np.median(top)) or 1.0
         self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
     def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
-        """Return the better result of two descents, from ``near`` and from ``known``."""
+        """Return the better of two results, one found from ``near`` and one from ``known``."""
         starts = [] if known is None or not self.is_feasible(known) else [known]
         if near is not None or not starts:
             near = self.costs.argmin(axis=1) if near is None else near
@@ -221,20 +223,21 @@ class Descent:
 
     def is_feasible(self, z: IntArray) -> bool:
         """Return True if an assignment breaks no cannot-link and no mask."""
-        return bool(self.allowed[np.arange(len(z)), z].all() and not self._is_broken(z).any())
+        return bool(self.allowed[np.arange(len(z)), z].all() and not self._find_broken(z).any())
 
-    def _is_broken(self, z: IntArray) -> BoolArray:
-        """Return booleans: True for the cannot-links that an assignment breaks."""
+    def _find_broken(self, z: IntArray) -> BoolArray:
+        """Return (E,) booleans: True for the cannot-links that an assignment breaks."""
         return np.equal(*z[self.hard.T])
 
     def make_feasible(self, z: IntArray, known: IntArray | None = None) -> IntArray:
-        """Return a feasible assignment near z; components that resist get their part of ``known``.
+        """Return a feasible assignment that differs little from z.
 
-        If ``known`` is None, a search finds a feasible assignment for them.
+        Components that exchanges cannot repair get their states in ``known`` or, if ``known`` is
+        None, the result of a search.
         """
-        z = self._repair(z)
+        z = self._repair_with_penalties(z)
         label = connected_components(self.graph)
-        wrong = np.flatnonzero(np.isin(label, label[self.hard[self._is_broken(z)]]))
+        wrong = np.flatnonzero(np.isin(label, label[self.hard[self._find_broken(z)]]))
         if not len(wrong):
             return z
         if known is None:
@@ -249,64 +252,64 @@ class Descent:
         z[wrong] = found
         return z
 
-    def _repair(self, z: IntArray) -> IntArray:
-        """Descend with growing penalties of broken cannot-links, until none is broken."""
-        growing = self.unit * FIRST_WEIGHT * 2.0 ** np.arange(N_WEIGHTS)
+    def _repair_with_penalties(self, z: IntArray) -> IntArray:
+        """Improve z with growing penalties of broken cannot-links, until none is broken."""
+        growing = self.unit * FIRST_PENALTY * 2.0 ** np.arange(N_PENALTIES)
         for penalty in [*growing, *3 * [self.prohibitive]]:
-            broken = self._is_broken(z)
+            broken = self._find_broken(z)
             if not broken.any():
                 break
-            # Broken cannot-links are replaced by preferences with this penalty.
+            # Replace broken cannot-links by preferences whose log-weight is this penalty.
             softened = Graph(len(z), self.hard[broken], np.full(broken.sum(), -penalty))
             soft = sparse.csr_array(self.soft + adjacency(softened))
             z = exchange(self.costs, self.hard[~broken], z, soft)
         return z
 
     def improve(self, z: IntArray) -> IntArray:
-        """Descend by exchanges of single nodes and of chains."""
+        """Return the assignment after exchanges of single nodes and of chains."""
         return exchange(self.costs, self.hard, z, self.soft)
 
 
 def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
-    """Return the assignment after exchanges along chains, until none improves the objective.
+    """Exchange states along chains until no exchange improves the objective; return the result.
 
-    Each round moves every chain whose gain is larger than that of all chains that share a node or
-    an edge with it.
+    Each round exchanges every chain whose gain is larger than the gains of all chains that share a
+    node or an edge with it.
     """
     largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
     z = z.copy()
     while True:
-        chain = kempe_chains(edges, z, costs.shape[1])
-        gains = _chain_gains(costs, z, chain, soft)
+        chain = find_kempe_chains(edges, z, costs.shape[1])
+        gains = _compute_gains(costs, z, chain, soft)
         improves = gains > ROUNDING * largest * np.bincount(chain.ravel())
         if not improves.any():
             return z
-        chosen = _separate_chains(chain, np.where(improves, gains, 0.0), edges, soft)
+        chosen = _select_separate_chains(chain, np.where(improves, gains, 0.0), edges, soft)
         nodes, others = np.nonzero(chosen[chain])
         z[nodes] = others
 
 
-def kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
-    """Return (n_nodes, K) indices of the chain in which node j would move to state k.
+def find_kempe_chains(edges: IntArray, z: IntArray, n_states: int) -> IntArray:
+    """Return (n_nodes, K) chain indices: the chain in which node j would move to state k.
 
-    If node j of a cannot-link j - i moves to the state of i, then i must move to the state of j. So
-    these two moves are in one chain: the chains are the connected components of a graph whose
+    If node j of a cannot-link j - i moves to the state of i, then i must move to the state of j, so
+    the two moves belong to one chain. The chains are the connected components of a graph whose
     nodes are all n_nodes K moves.
     """
     copies = Graph(len(z) * n_states, edges * n_states + z[edges[:, ::-1]], np.ones(len(edges)))
     return connected_components(copies).reshape(len(z), n_states)
 
 
-def _chain_gains(
+def _compute_gains(
     costs: FloatArray, z: IntArray, chain: IntArray, soft: sparse.csr_array
 ) -> FloatArray:
-    """Return for every chain the decrease of the cost if all of its nodes move."""
+    """Return the gain of every chain: the decrease of the cost if all of its nodes move."""
     states, own = np.arange(costs.shape[1]), (np.arange(len(z)), z)
     local = costs - soft @ np.eye(len(states))[z]
     gains: Any = np.bincount(chain.ravel(), (local[own][:, None] - local).ravel())
     # The sum above treats every node as if it moved alone. This is wrong for a preference whose
-    # ends j and i are both in the chain: if j moves to k, then i moves too, to k if it was equal to
-    # j, or to the state of j if it was in k. Subtract these terms.
+    # ends j and i are both in the chain. If j moves to k, then i moves too: to k if it had the
+    # state of j, and to the state of j if it had state k. Subtract the wrong terms.
     j, i = np.repeat(np.arange(len(z)), np.diff(soft.indptr)), soft.indices
     equal, becomes_equal = (z[i] == z[j])[:, None], z[i][:, None] == states
     with_j = chain[i[:, None], np.where(equal, states, z[j][:, None])]
@@ -316,12 +319,12 @@ def _chain_gains(
     return cast("FloatArray", gains)
 
 
-def _separate_chains(
+def _select_separate_chains(
     chain: IntArray, gains: FloatArray, edges: IntArray, soft: sparse.csr_array
 ) -> BoolArray:
-    """Return booleans: True for chains that can move together.
+    """Return booleans: True for chains that are exchanged in the same round.
 
-    Each has a larger gain than all chains with which it shares a node or an edge.
+    Such a chain has a larger gain than all chains with which it shares a node or an edge.
     """
     rank = np.empty(len(gains), dtype=np.intp)
     rank[np.argsort(gains, kind="stable")] = np.arange(len(gains))

@@ -2,22 +2,23 @@
 
 The engine ``auto`` applies it to such components. Chapter 7 explains it.
 
-Each teacher in the distributed-learning scenario provides a clique: n groups of points from n
-different components. A joint assignment then is a matching of the n nodes to n different labels.
-If the nodes are processed one by one, the previous nodes matter only through the *set* of labels
-that they have used ::
+In distributed learning, each teacher provides a clique: n groups of points from n different
+components. A joint assignment is then a matching of the n nodes to n different labels. If the nodes
+are processed one by one, the earlier nodes matter only through the *set* of labels that they have
+used ::
 
     f_j(S) = Σ_{k ∈ S} e^{u_jk} f_{j-1}(S \\ k)           matchings of nodes 1 .. j to the set S
     g_{j-1}(S) = Σ_{k ∉ S} e^{u_jk} g_j(S ∪ k)            completions by nodes j .. n
     p(z_j = k) ∝ e^{u_jk} Σ_{S ∌ k} f_{j-1}(S) g_j(S ∪ k)
 
-with as many labels in S as there are nodes so far. This takes O(2^K K) operations, whereas a table
-over the clique would have K^n entries.
+where S has as many labels as there are nodes so far. This takes O(2^K K) operations, whereas a
+table over the clique would have K^n entries.
 
-The *best* matching is an assignment problem, and its dual keeps the sums in range. With prices
-c_k ≥ 0 of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0, with equality along the best
-matching. In these units no term exceeds one, the best matching has the term one, and terms that
-underflow are below e^-700 of the sum. All terms are positive, so nothing cancels.
+Finding the *best* matching is an assignment problem, and its dual variables prevent overflow of the
+sums. With prices c_k ≥ 0 of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0, with equality
+for the pairs of the best matching. In these units no term exceeds one, the term of the best
+matching is one, and terms that underflow are below e^-700 of the sum. All terms are positive, so no
+digits are lost by cancellation.
 
 =========  ==============================================================
 n, B       nodes of a clique and number of cliques of this size, e.g. 3 and 20
@@ -50,41 +51,41 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray, blocks, log_normalise
 
 __all__ = ["clique"]
 
-# Maximum number of sets of states in a clique, and of transitions between them (128 MiB).
+# Maximum number of sets of labels for a clique, and of transitions between them (128 MiB).
 MAX_SETS = 2**21
 MAX_TRANSITIONS = 2**24
 
 
 def clique(graph: Graph) -> Inference:
-    """Return an engine for graphs whose components are cliques of cannot-links.
+    """Prepare a graph whose components are cliques of cannot-links for exact inference.
 
     Parameters
     ----------
     graph : Graph
-        Within each component every two nodes must be connected with log-weight ``-inf``.
+        A graph in which every two nodes of a component are connected with log-weight ``-inf``.
 
     Returns
     -------
     callable
-        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(2^K K) per clique
-        (less for a clique of fewer than K nodes), with ``most_probable``, an assignment problem in
-        O(n² K).
+        Function from unaries (n_nodes, K) to exact marginals and log Z. A clique takes O(2^K K)
+        time, less if it has fewer than K nodes. Its ``most_probable`` solves an assignment problem
+        in O(n² K).
 
     Raises
     ------
     NetworkError
         If a component is not a clique of cannot-links. When called: if a clique has more nodes
-        than there are labels, or if the evidence allows it no assignment.
+        than there are labels, or if the evidence excludes all its assignments.
     TooCostlyError
-        When called: if the number of sets is too large.
+        When called: if the number of sets of labels is too large.
 
     Notes
     -----
-    [shental2003, eq. 9] for the graph of the distributed learning in [shental2003, sect. 3].
+    This is [shental2003, eq. 9] for the graph of distributed learning in [shental2003, sect. 3].
 
     Examples
     --------
-    Three nodes must have three different labels; the first is certainly not 0:
+    Three nodes must have three different labels, and the first node cannot have label 0:
 
     >>> graph = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.full(3, -np.inf))
     >>> infer = clique(graph)
@@ -104,9 +105,9 @@ def clique(graph: Graph) -> Inference:
         unary = check_unary(graph, unary)
         nodes, log_z = np.empty(unary.shape), 0.0
         for members in groups:
-            _require_reach(unary.shape[1], graph.named(members))
-            nodes[members], log_sums = sum_of_matchings(unary[members])
-            _require_matchings(log_sums > -np.inf, unary.shape[1], graph.named(members))
+            _require_affordable(unary.shape[1], graph.named(members))
+            nodes[members], log_sums = sum_over_matchings(unary[members])
+            _require_possible(log_sums > -np.inf, unary.shape[1], graph.named(members))
             log_z += log_sums.sum()
         return Marginals(nodes, float(log_z), exact=True)
 
@@ -114,16 +115,16 @@ def clique(graph: Graph) -> Inference:
         unary = check_unary(graph, unary)
         z = np.empty(len(unary), dtype=np.intp)
         for members in groups:
-            _require_labels(unary.shape[1], graph.named(members))
-            z[members], possible = best_matchings(unary[members])
-            _require_matchings(possible, unary.shape[1], graph.named(members))
+            _require_enough_labels(unary.shape[1], graph.named(members))
+            z[members], possible = find_best_matchings(unary[members])
+            _require_possible(possible, unary.shape[1], graph.named(members))
         return z
 
     return Inference(infer, most_probable, exact=True)
 
 
 def _cliques_by_size(graph: Graph) -> list[IntArray]:
-    """Return for each size n a (B, n) array with the nodes of all components of this size."""
+    """Return a list with a (B, n) array for each size n: the nodes of all components of size n."""
     labels = connected_components(graph)
     sizes = np.bincount(labels)
     _require_cliques(graph, labels, sizes)
@@ -138,7 +139,7 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
     remedy = "Choose an engine for any graph: inference='auto'."
     if len(soft):
         raise NetworkError(
-            "the engine 'clique' knows cannot-links only, but {nodes} are tied with log-weight "
+            "the engine 'clique' accepts cannot-links only, but {nodes} are tied with log-weight "
             f"{graph.weights[soft[0]]:g} ({len(soft)} such edges). {remedy}",
             graph.named(graph.edges[soft[0]]),
         )
@@ -147,16 +148,16 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
     if len(incomplete):
         raise NetworkError(
             "the engine 'clique' needs components in which every two nodes are cannot-linked, but "
-            f"not all of {{nodes}}, which relations tie together, are. {remedy}",
+            f"in the component of {{nodes}} some are not. {remedy}",
             graph.named(np.flatnonzero(labels == incomplete[0])),
         )
 
 
-# ------------------------------------------------------------------------- the best
+# ------------------------------------------------------------------------- the best matching
 
 
-def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Return (B, n) labels of the best matching of each clique, and (B,) True if there is one."""
+def find_best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Return the best matching of each clique (B, n), and (B,) booleans: True if there is one."""
     z, possible = np.zeros(u.shape[:2], dtype=np.intp), np.ones(len(u), dtype=bool)
     for i, v in enumerate(u):
         # SciPy raises ValueError if no matching is possible.
@@ -167,7 +168,7 @@ def best_matchings(u: FloatArray) -> tuple[IntArray, BoolArray]:
     return z, possible
 
 
-def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) -> None:
+def _require_possible(possible: BoolArray, n_states: int, members: IntArray) -> None:
     """Raise ``NetworkError`` for the first clique whose evidence allows no matching."""
     if not possible.all():
         raise NetworkError(
@@ -178,22 +179,23 @@ def _require_matchings(possible: BoolArray, n_states: int, members: IntArray) ->
         )
 
 
-def _require_labels(n_states: int, members: IntArray) -> None:
+def _require_enough_labels(n_states: int, members: IntArray) -> None:
     """Raise ``NetworkError`` for cliques with more nodes than labels."""
     if members.shape[1] > n_states:
         raise NetworkError(
             f"{{nodes}} are more than K = {n_states} nodes that are mutually cannot-linked: no "
-            "two may share a component, and there are too few. Use more components or fewer "
-            "cannot-links.",
+            "two may share a component, but there are too few components. Use more components "
+            "or fewer cannot-links.",
             members[0],
         )
 
 
-def _label_prices(u: FloatArray, best: IntArray) -> FloatArray:
-    """Return (B, K) dual prices c of the labels: the smallest that support the best matching.
+def _compute_prices(u: FloatArray, best: IntArray) -> FloatArray:
+    """Return (B, K) dual prices of labels: the smallest for which no node gains by changing.
 
-    No node j with label σ(j) may gain by changing it: c_k ≥ c_{σ(j)} + u_jk - u_{j σ(j)}. The
-    smallest solution is a longest-path problem, solved by raising prices until none changes.
+    If the best matching gives node j the label σ(j), prices must satisfy c_k ≥ c_{σ(j)} + u_jk -
+    u_{j σ(j)}. The smallest solution is that of a longest-path problem; it is found by raising
+    prices until none changes.
     """
     gains = u - np.take_along_axis(u, best[:, :, None], axis=2)
     c = np.zeros((len(u), u.shape[2]))
@@ -206,29 +208,29 @@ def _label_prices(u: FloatArray, best: IntArray) -> FloatArray:
     return c
 
 
-# -------------------------------------------------------------------------- the sum
+# -------------------------------------------------------------------------- the sum over matchings
 
 
-def sum_of_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return marginals (B, n, K) and log Z (B,); zeros and -inf for cliques without a matching."""
+def sum_over_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return marginals (B, n, K) and log Z (B,), which are 0 and -inf if there is no matching."""
     n_cliques, n, n_states = u.shape
     if n == 1:
         nodes, log_sums = log_normalise(u[:, 0])
         return nodes[:, None], log_sums
     nodes, log_sums = np.zeros(u.shape), np.full(n_cliques, -np.inf)
-    best, possible = best_matchings(u)
+    best, possible = find_best_matchings(u)
     rows = np.flatnonzero(possible)
     for part in blocks(len(rows), count_sets(n, n_states)[0], at_least=16):
         chosen = rows[part]
-        nodes[chosen], log_sums[chosen] = _forward_backward(u[chosen], best[chosen])
+        nodes[chosen], log_sums[chosen] = _sum_forward_backward(u[chosen], best[chosen])
     return nodes, log_sums
 
 
 def count_sets(n: int, n_states: int) -> tuple[int, int]:
     """Return the numbers of label sets for a clique of n nodes, and of transitions between them.
 
-    For two nodes with three states, the sets have no label, one or two. Transitions add a label to
-    one of the four sets with at most one label.
+    The first j nodes have used a set of j labels, and each transition adds a label to a set. Two
+    nodes with three states have 1 + 3 + 3 sets and 3 + 6 transitions:
 
     >>> count_sets(2, 3)
     (7, 9)
@@ -238,17 +240,17 @@ def count_sets(n: int, n_states: int) -> tuple[int, int]:
 
 
 def count_transitions(n: int, n_states: int) -> float:
-    """Return the number of transitions; zero if no assignment exists, infinite above the limits."""
+    """Return the number of transitions: zero if no assignment exists, infinite above the limits."""
     if n > n_states:
         return 0
     n_sets, n_transitions = count_sets(n, n_states)
     return n_transitions if n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS else np.inf
 
 
-def _require_reach(n_states: int, members: IntArray) -> None:
-    """Raise ``TooCostlyError`` before allocating tables of size 2^K."""
+def _require_affordable(n_states: int, members: IntArray) -> None:
+    """Raise ``TooCostlyError`` if the number of sets or of transitions exceeds its limit."""
     n = members.shape[1]
-    _require_labels(n_states, members)
+    _require_enough_labels(n_states, members)
     if count_transitions(n, n_states) == np.inf:
         n_sets, n_transitions = count_sets(n, n_states)
         raise TooCostlyError(
@@ -260,20 +262,20 @@ def _require_reach(n_states: int, members: IntArray) -> None:
         )
 
 
-def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return marginals (B, n, K) and log Z (B,), in the units of the dual prices."""
+def _sum_forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return marginals (B, n, K) and log Z (B,) of cliques that have a matching."""
     _, n, n_states = u.shape
-    c = _label_prices(u, best)
+    c = _compute_prices(u, best)
     r = (u - c[:, None]).max(axis=2)
-    # The last axis is that of the cliques, so the B numbers of a set are contiguous.
+    # Make the cliques the last axis, so that the B numbers of a set are contiguous in memory.
     e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
-    sets, transitions = _sets_of_labels(n, n_states)
+    sets, transitions = _list_label_sets(n, n_states)
     f, g = np.zeros((2, len(sets), len(u)))
     f[0] = 1.0
     for j in range(n):
         for k, (without, with_k) in enumerate(transitions[j]):
             f[with_k] += e_u[j, k] * f[without]
-    # Every unused label contributes its price.
+    # A matching that does not use label k is divided by exp(c_k).
     full = sets.sum(axis=1) == n
     g[full] = np.exp(-((1.0 - sets[full]) @ c.T))
     z = (f[full] * g[full]).sum(axis=0)
@@ -288,13 +290,16 @@ def _forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, FloatA
 
 
 Transitions = list[list[tuple[IntArray, IntArray]]]
-"""For each size and label: rows of the sets without the label, and of the same sets with it."""
+"""For each set size and label: indices of sets without the label, and of these sets with it."""
 
 
 @lru_cache(maxsize=64)
-def _sets_of_labels(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
-    """Return all sets of at most n labels (sets, K), smaller ones first, and their transitions."""
-    # A set is coded as an integer with one bit per label; above 62 labels by Python integers.
+def _list_label_sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
+    """Return (n_sets, K) booleans for all sets of at most n labels, and the transitions.
+
+    Small sets come first.
+    """
+    # A set is encoded as an integer with one bit per label, a Python integer above 62 labels.
     labels = np.arange(n_states, dtype=np.int64 if n_states < 63 else object)
     codes, transitions, first = [0 * labels[:1]], Transitions(), 0
     for _ in range(n):

@@ -1,23 +1,24 @@
 """Find an elimination order of a graph, and plan the clique tree that belongs to it.
 
-:mod:`cgmm.inference.junction_tree` computes with this tree, and :mod:`cgmm.inference.costs` reads
-its cost. Both depend only on the graph and the number of states. Chapter 7 explains them.
+:mod:`cgmm.inference.junction_tree` computes messages in this tree, and :mod:`cgmm.inference.costs`
+computes its cost. Order and tree depend only on the graph and the number of states. Chapter 7
+explains them.
 
-Contraction removes chains and trees from a graph; the rest is the *core*. It is eliminated node by
-node. Eliminating a node connects its neighbours to each other, because the result of the sum
+Contraction removes chains and trees from a graph, and leaves the *core*, which is eliminated node
+by node. Eliminating a node connects its neighbours to each other, because the result of the sum
 depends on all of them. The largest number of neighbours of a node at its elimination is the
 *induced width* of the order; exact inference needs tables of K^(width + 1) entries. Finding the
 best order is NP-hard (Arnborg, Corneil and Proskurowski, 1987), but simple rules find good ones.
 Each node with its neighbours at its elimination is a clique; small cliques are merged into their
-parents. The tree stores which nodes a clique eliminates, the axes of its edges and of its
-children's messages, and its constant factors.
+parents. For each clique the tree stores the nodes that it eliminates, the axes of its edges, and
+the axes of the messages from its children.
 
 =========  ==========================================================================
 v, u       nodes, e.g. 4 and 7
 d          number of neighbours of v at its elimination, e.g. 2
 R, S       nodes that a clique eliminates, e.g. [4]; its separator, e.g. [6, 9]
 S = A ∪ F  A: nodes in children's messages, e.g. [6]; F, *fresh*: the others, e.g. [9]
-T          tables (K, K) of the pairs that contraction has joined
+T          tables (K, K) of the pairs of nodes that contraction has connected
 slot       index of a table in T, e.g. 3
 K          number of states of a node, e.g. 3
 =========  ==========================================================================
@@ -38,46 +39,46 @@ from cgmm.numerics import FloatArray, IntArray
 __all__ = ["Elimination", "Order"]
 
 
-# ------------------------------------------------------------ the order
+# ------------------------------------------------------------ the elimination order
 
 
-# Time needed to find a second order, in table entries per node.
-COST_OF_SWEEP = 5000
+# Time to find a second elimination order, as a number of table entries per node.
+COST_OF_SECOND_ORDER = 5000
 
 
 class Order(NamedTuple):
-    """Order of elimination, which may be incomplete."""
+    """Order of elimination, which may lack some nodes."""
 
     nodes: list[int]
     """Nodes in the order of elimination."""
     neighbours: list[list[int]]
-    """Neighbours of each node at its elimination."""
+    """Neighbours of each of these nodes at its elimination."""
     stuck: list[int]
-    """Nodes that are not in the order, because each of them has too many neighbours."""
+    """Nodes that the order lacks, because each of them has too many neighbours."""
 
 
 Elimination = list[tuple[int, set[int]]]
-"""List of nodes, each with its neighbours at its elimination."""
+"""List of nodes in the order of elimination, each with its neighbours at its elimination."""
 
 
 def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
-    """Return an order found by min-fill or, if its tables are large, by a sweep if that is cheaper.
+    """Return the min-fill order or, if it is expensive, the cheaper of two orders.
 
-    The sweep of reverse Cuthill-McKee finds the best order of a grid.
+    The second order is that of reverse Cuthill-McKee, which is the best one for a grid.
 
     Parameters
     ----------
     edges : (E, 2) int array
         The edges; nodes without any are not eliminated.
     n_states : int
-        K. A node with d neighbours at its elimination costs a table of K^(d + 1) entries.
+        K. A node with d neighbours at its elimination needs a table of K^(d + 1) entries.
     max_degree : int
         Largest number of neighbours that a node may have at its elimination.
 
     Returns
     -------
     Order
-        The order, and the nodes that it lacks, if any.
+        The order, and a list of the nodes that it lacks.
 
     Examples
     --------
@@ -90,10 +91,10 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     nodes, ends = np.unique(edges, return_inverse=True)
     core = Graph(len(nodes), ends.reshape(-1, 2), np.ones(len(edges)))
     order = min_fill(core.edges, np.arange(len(nodes)), max_degree)
-    cost = _cost_of(order, len(nodes), n_states)
-    if cost > COST_OF_SWEEP * len(nodes):
-        sweep = _eliminate_by_degree(core, max_degree)
-        if _cost_of(sweep, len(nodes), n_states) < cost:
+    cost = _cost_of_order(order, len(nodes), n_states)
+    if cost > COST_OF_SECOND_ORDER * len(nodes):
+        sweep = _eliminate_in_cuthill_mckee_order(core, max_degree)
+        if _cost_of_order(sweep, len(nodes), n_states) < cost:
             order = sweep
     names = nodes.tolist()
     near = [[names[u] for u in near] for _, near in order]
@@ -101,38 +102,38 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
     return Order([names[v] for v, _ in order], near, stuck)
 
 
-def _cost_of(order: Elimination, n_nodes: int, n_states: int) -> float:
-    """Return Σ K**(size of clique), or infinity for an incomplete order."""
+def _cost_of_order(order: Elimination, n_nodes: int, n_states: int) -> float:
+    """Return the cost of an order, Σ K**(size of clique), or infinity if it is incomplete."""
     if len(order) < n_nodes:
         return np.inf
     return float(sum(float(n_states) ** (len(near) + 1) for _, near in order))
 
 
-def _eliminate_by_degree(core: Graph, max_degree: int) -> Elimination:
-    """Return an elimination along a front that sweeps the graph, until the front is too wide."""
+def _eliminate_in_cuthill_mckee_order(core: Graph, max_degree: int) -> Elimination:
+    """Return the elimination in reverse Cuthill-McKee order, up to the first degree too large."""
     ends = np.concatenate([core.edges, core.edges[:, ::-1]])
     matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
-    adjacent, order = _adjacency(core.edges), []
+    adjacent, order = _list_neighbours(core.edges), []
     for v in csgraph.reverse_cuthill_mckee(matrix.tocsr(), symmetric_mode=True).tolist():
         if len(adjacent[v]) > max_degree:
             break
         order.append((v, adjacent[v]))
-        _remove(adjacent, v)
+        _eliminate_node(adjacent, v)
     return order
 
 
-def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
-    """Return an order in which the next node is the one that adds the fewest edges (min-fill).
+def min_fill(edges: IntArray, priorities: IntArray, max_degree: int) -> Elimination:
+    """Return the min-fill order, in which the next node is the one that adds the fewest edges.
 
     Parameters
     ----------
     edges : (E, 2) int array
         The edges.
-    lots : (n_nodes,) int array
+    priorities : (n_nodes,) int array
         Numbers that break ties between nodes of equal fill and degree; the smallest comes first.
     max_degree : int
-        Largest number of neighbours that a node may have at its elimination. The order ends when
-        all remaining nodes have more.
+        Largest number of neighbours that a node may have at its elimination. The order ends if all
+        remaining nodes have more.
 
     Returns
     -------
@@ -141,15 +142,15 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
 
     Examples
     --------
-    In a star, leaves add no edges, but the centre would connect all leaves to each other.
+    Eliminating a leaf of a star adds no edge; eliminating the centre would connect all leaves.
 
     >>> star = np.array([[0, 1], [0, 2], [0, 3]])
     >>> [node for node, _ in min_fill(star, np.arange(4), 3)]
     [1, 2, 0, 3]
     """
-    adjacent, lots = _adjacency(edges), lots.tolist()
+    adjacent, priorities = _list_neighbours(edges), priorities.tolist()
     order: Elimination = []
-    cost = {v: (*_cost(adjacent, v, max_degree), lots[v], v) for v in adjacent}
+    cost = {v: (*_cost_of_node(adjacent, v, max_degree), priorities[v], v) for v in adjacent}
     queue = list(cost.values())
     heapq.heapify(queue)
     while queue and queue[0][1] <= max_degree:
@@ -158,20 +159,20 @@ def min_fill(edges: IntArray, lots: IntArray, max_degree: int) -> Elimination:
         if cost.get(v) != key:
             continue
         if key[0] == 0 and key[1] == len(adjacent) - 1:
-            # All remaining nodes are connected to each other, so only ties must be broken. Counting
-            # on would take eighteen times as long in a clique of forty nodes.
-            left = sorted(adjacent, key=lambda u: (lots[u], u))
-            return order + [(u, set(left[i + 1 :])) for i, u in enumerate(left)]
+            # All remaining nodes are connected to each other, so only ties remain to be broken.
+            # Updating costs up to the end would take 18 times as long in a clique of 40 nodes.
+            rest = sorted(adjacent, key=lambda u: (priorities[u], u))
+            return order + [(u, set(rest[i + 1 :])) for i, u in enumerate(rest)]
         del cost[v]
         order.append((v, adjacent[v]))
-        for u in _remove(adjacent, v):
-            cost[u] = (*_cost(adjacent, u, max_degree), lots[u], u)
+        for u in _eliminate_node(adjacent, v):
+            cost[u] = (*_cost_of_node(adjacent, u, max_degree), priorities[u], u)
             heapq.heappush(queue, cost[u])
     return order
 
 
-def _adjacency(edges: IntArray) -> dict[int, set[int]]:
-    """Return the neighbours of every node that has an edge."""
+def _list_neighbours(edges: IntArray) -> dict[int, set[int]]:
+    """Return a dict with the set of neighbours of every node that has an edge."""
     adjacent: dict[int, set[int]] = {v: set() for v in np.unique(edges).tolist()}
     for a, b in edges.tolist():
         adjacent[a].add(b)
@@ -179,21 +180,21 @@ def _adjacency(edges: IntArray) -> dict[int, set[int]]:
     return adjacent
 
 
-def _cost(adjacent: dict[int, set[int]], v: int, most: int) -> tuple[int, int]:
+def _cost_of_node(adjacent: dict[int, set[int]], v: int, max_degree: int) -> tuple[int, int]:
     """Return twice the number of edges that eliminating v would add, and the degree of v.
 
-    If the degree exceeds ``most``, the first number is replaced by an upper bound of it for nodes
-    of degree at most ``most``.
+    If the degree exceeds ``max_degree``, ``max_degree``**2 is returned as the first number, which
+    is larger than that of any node whose degree does not exceed it.
     """
     near = adjacent[v]
-    if len(near) > most:
-        return most**2, len(near)
+    if len(near) > max_degree:
+        return max_degree**2, len(near)
     missing = map(near.difference, map(adjacent.__getitem__, near))
     return sum(map(len, missing)) - len(near), len(near)
 
 
-def _remove(adjacent: dict[int, set[int]], v: int) -> set[int]:
-    """Remove v, connect its neighbours, and return the nodes whose cost may have changed."""
+def _eliminate_node(adjacent: dict[int, set[int]], v: int) -> set[int]:
+    """Eliminate v, connect its neighbours, and return the nodes whose cost may have changed."""
     near = adjacent.pop(v)
     changed = set(near)
     for u in near:
@@ -207,65 +208,66 @@ def _remove(adjacent: dict[int, set[int]], v: int) -> set[int]:
     return changed
 
 
-# ------------------------------------------------------------ the tree
+# ------------------------------------------------------------ the clique tree
 
 
-# Cliques are merged up to this number of table entries, because calls cost more than small tables.
+# Cliques are merged into tables of up to this number of entries: with smaller tables, the overhead
+# of function calls would dominate.
 MERGED_CELLS = 2048
 
 
 class Edge(NamedTuple):
-    """An edge inside a clique."""
+    """An edge between two nodes of a clique."""
 
     axes: tuple[int, ...]
-    """Axes of its two ends, numbered along R, A, F."""
+    """Axes of its two ends in the table of the clique, whose axes are R, A, F."""
     weight: float
-    """Log-weight of an edge without a slot."""
+    """Log-weight of the edge, if it has no slot."""
     slot: int
-    """Index into the core's part of T, or -1."""
+    """Index of the edge's table among the tables of the core, or -1 if it has none."""
     turned: bool
-    """True if the first axis of its table is that of the second end."""
+    """True if the first axis of the edge's table is that of its second end."""
 
 
 Constants = tuple[FloatArray, FloatArray]
-"""Logarithms of the factors of a clique that do not depend on unaries: over (R, A), and ψ."""
+"""Log-factors of a clique that do not depend on unaries: a table over (R, A), and ψ."""
 
 
 class Clique(NamedTuple):
-    """A clique in the tree; its nodes are positions in the order of elimination."""
+    """A clique of the tree; its nodes are numbered by their positions in the elimination order."""
 
     own: list[int]
-    """R, sorted."""
+    """Nodes R that the clique eliminates, sorted."""
     separator: list[int]
-    """S = (A, F), each of the two sorted."""
+    """Nodes of the separator S: those of A, sorted, and then those of F, sorted."""
     n_fresh: int
-    """|F|."""
+    """Number of nodes of F."""
     edges: list[Edge]
     """Edges whose first end is eliminated in this clique."""
     children: list[tuple[int, tuple[int, ...]]]
-    """Index of each child, and the axes of R and A in its message."""
+    """Index of each child, and the axes of the nodes of its message in the table over (R, A)."""
     to_message: tuple[int, ...]
-    """Permutation of the axes of (A, F) to the sorted S of messages."""
+    """Permutation of the axes (A, F) that sorts S, as in messages."""
     from_message: tuple[int, ...]
     """Inverse of this permutation."""
 
     @property
     def n_inner(self) -> int:
-        """|R| + |A|, the number of axes of the table to which messages are added."""
+        """Number of nodes of R and A, the axes of the table to which messages are added."""
         return len(self.own) + len(self.separator) - self.n_fresh
 
     def n_bytes(self, n_states: int) -> int:
-        """Return the bytes of the stored tables: over (R, A), (R, F) and S."""
+        """Return the number of bytes of the stored tables over (R, A), (R, F) and S."""
         sizes = self.n_inner, len(self.own) + self.n_fresh, len(self.separator)
         return 8 * sum(n_states**size for size in (sizes[0], *sizes))
 
     def n_operations(self, n_states: int) -> int:
-        """Return the entries of the table over the clique, plus those over (R, A) per child."""
+        """Return the number of visited entries: K**(clique size), and K**|R ∪ A| for each child."""
         whole = n_states ** (len(self.own) + len(self.separator))
         return whole + len(self.children) * n_states**self.n_inner
 
     def constants(self, n_states: int) -> Constants:
-        """Return the log-potentials of edges without a slot: over (R, A), and (K**|R|, K**|F|)."""
+        """Return the log-potentials of edges without a slot: over (R, A), and ψ over (R, F)."""
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
         weighted = [edge for edge in self.edges if edge.slot < 0]
@@ -280,14 +282,14 @@ class Clique(NamedTuple):
 
 
 class CliqueTree(NamedTuple):
-    """Plan of the cliques for a number of states; it allocates no tables."""
+    """Plan of the cliques for a given number of states; it allocates no tables."""
 
     order: Order
     """The order of elimination."""
     cliques: list[Clique]
     """The cliques, children before parents."""
     slots: IntArray
-    """Indices in T of the tables between core nodes."""
+    """Indices in T of the tables whose pairs are in the core."""
     n_states: int
     """K."""
 
@@ -303,17 +305,17 @@ class CliqueTree(NamedTuple):
 
     @property
     def costs(self) -> list[tuple[int, int]]:
-        """Bytes of the tables of each clique, and entries visited in one call."""
+        """For each clique: bytes of its tables, and table entries visited in one call."""
         return [(c.n_bytes(self.n_states), c.n_operations(self.n_states)) for c in self.cliques]
 
 
 def plan_tree(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
-    """Return an order of elimination and its cliques, or no cliques if the order is incomplete.
+    """Plan an elimination order and its cliques; an incomplete order has no cliques.
 
     Parameters
     ----------
     core : Edges
-        Edges that remain after contraction.
+        Edges of the core, which remain after contraction.
     n_states : int
         K.
     max_degree : int
@@ -329,8 +331,10 @@ def plan_tree(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
     return CliqueTree(order, cliques, core.slots[core.slots >= 0], n_states)
 
 
-def _merge(order: Order, place: dict[int, int], n_states: int) -> list[tuple[list[int], list[int]]]:
-    """Return (R, S) of all cliques, after merging small cliques into their parents."""
+def _merge_small_cliques(
+    order: Order, place: dict[int, int], n_states: int
+) -> list[tuple[list[int], list[int]]]:
+    """Merge small cliques into their parents; return (R, S) of all resulting cliques."""
     separators = [sorted(place[u] for u in near) for near in order.neighbours]
     own = [[i] for i in range(len(separators))]
     kept = []
@@ -345,9 +349,12 @@ def _merge(order: Order, place: dict[int, int], n_states: int) -> list[tuple[lis
 
 
 def _build_cliques(order: Order, core: Edges, n_states: int) -> list[Clique]:
-    """Build all cliques; the clique that eliminates an edge's or message's first node gets it."""
+    """Build all cliques.
+
+    An edge or message is assigned to the clique that eliminates its first node.
+    """
     place = {v: i for i, v in enumerate(order.nodes)}
-    scopes = _merge(order, place, n_states)
+    scopes = _merge_small_cliques(order, place, n_states)
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
     edges: list[list[Edge]] = [[] for _ in scopes]
     children: list[list[tuple[int, list[int]]]] = [[] for _ in scopes]
@@ -369,7 +376,7 @@ def _make_clique(
     children: list[tuple[int, list[int]]],
     n_states: int,
 ) -> Clique:
-    """Build a clique: translate nodes to axes, and find F unless the whole table is small."""
+    """Build a clique: choose F, which is empty for a small table, and translate nodes to axes."""
     fresh: list[int] = []
     if n_states ** (len(own) + len(separator)) > MERGED_CELLS:
         reached = {v for _, scope in children for v in scope}
@@ -385,7 +392,7 @@ def _make_clique(
 
 
 def spread_axes(table: FloatArray, axes: tuple[int, ...], n_axes: int) -> FloatArray:
-    """Return the table with its axes at the given positions and other axes of length one."""
+    """Reshape a table so that its axes are at the given positions; other axes have length one."""
     shape = [1] * n_axes
     for axis, length in zip(axes, table.shape, strict=True):
         shape[axis] = length

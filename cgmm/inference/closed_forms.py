@@ -1,8 +1,8 @@
 """Exact inference in closed form, for isolated nodes and for disjoint pairs.
 
-Plain EM is inference in a network without edges, so the engine ``independent`` is the E-step of
-chapter 1. The engine ``pairs`` sums over the states of both nodes of a pair, in O(K). The engine
-``auto`` applies them to components of one and of two nodes. Chapter 7 explains both.
+Plain EM is inference in a network without edges, so the engine ``independent`` computes the E-step
+of chapter 1. The engine ``pairs`` sums over the states of both nodes of a pair in O(K). The engine
+``auto`` applies the two to components of one node and of two nodes. Chapter 7 explains both.
 
 =====  =======================================================
 j      node, e.g. 4
@@ -27,7 +27,7 @@ from cgmm.network import (
     edge_message,
     require_edgeless,
     simplify,
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
 __all__ = ["independent", "pairs"]
@@ -37,7 +37,7 @@ __all__ = ["independent", "pairs"]
 
 
 def independent(graph: Graph) -> Inference:
-    """Return an engine for graphs without edges, which normalises each node by itself.
+    """Prepare a graph without edges for inference, which normalises each node by itself.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def independent(graph: Graph) -> Inference:
     -------
     callable
         Function from unaries (n_nodes, K) to exact marginals and
-        ``log Z = Σ_j log Σ_k exp(unary[j, k])``, in O(n_nodes K). Its ``most_probable`` returns
-        each node's best state.
+        ``log Z = Σ_j log Σ_k exp(unary[j, k])``, in O(n_nodes K) time. Its ``most_probable``
+        returns the best state of each node.
 
     Raises
     ------
@@ -58,8 +58,8 @@ def independent(graph: Graph) -> Inference:
 
     Notes
     -----
-    The sum over all ``K**N`` assignments factorises into N sums over K, which is the equation that
-    schmidt2016 marks with three asterisks in §2.3.
+    The sum over all ``K**N`` assignments factorises into N sums over K states, which is the
+    equation that schmidt2016 marks with three asterisks in §2.3.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def independent(graph: Graph) -> Inference:
     require_edgeless(graph, "independent")
 
     def infer(unary: FloatArray) -> Marginals:
-        # [schmidt2016, eq. ***]
+        # [schmidt2016, the equation marked (***) in §2.3]
         nodes, log_totals = log_normalise(check_unary(graph, unary))
         return Marginals(nodes, float(log_totals.sum()), exact=True)
 
@@ -90,18 +90,18 @@ def independent(graph: Graph) -> Inference:
 
 
 def pairs(graph: Graph) -> Inference:
-    """Return an engine for graphs in which no node has more than one edge.
+    """Prepare a graph in which no node has more than one edge for exact inference.
 
     Parameters
     ----------
     graph : Graph
-        A graph of pairs, soft or hard, and isolated nodes.
+        A graph whose components are pairs, with a soft or hard edge, and isolated nodes.
 
     Returns
     -------
     callable
-        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(n_nodes K), with
-        ``most_probable``.
+        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(n_nodes K) time. It
+        has ``most_probable``.
 
     Raises
     ------
@@ -129,17 +129,17 @@ def pairs(graph: Graph) -> Inference:
     graph = simplify(graph)
     _require_pairs(graph)
     a, b = graph.edges.T
-    # Messages in both directions of all pairs are computed in one call.
-    to, of, weights = np.r_[a, b], np.r_[b, a], np.tile(graph.weights, 2)
+    # One call computes the messages of all pairs in both directions.
+    receivers, senders, weights = np.r_[a, b], np.r_[b, a], np.tile(graph.weights, 2)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         # [lu2007, sect. 3.1]
         log_beliefs = unary.copy()
-        log_beliefs[to] += edge_message(unary[of], weights)
+        log_beliefs[receivers] += edge_message(unary[senders], weights)
         _require_possible(log_beliefs[a], graph)
         nodes, log_totals = log_normalise(log_beliefs)
-        # Both ends of a pair have its log-normaliser, which must be counted once.
+        # Both nodes of a pair have the log-normaliser of the pair, which must be counted once.
         return Marginals(nodes, float(log_totals.sum() - log_totals[b].sum()), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
@@ -157,14 +157,14 @@ def pairs(graph: Graph) -> Inference:
 
 
 def _require_pairs(graph: Graph) -> None:
-    """Raise ``NetworkError`` if a node has two edges."""
+    """Raise ``NetworkError`` if a node has more than one edge."""
     if are_disjoint_pairs(graph):
         return
     node = int(np.bincount(graph.edges.ravel()).argmax())
     others = graph.edges[(graph.edges == node).any(axis=1)]
     raise NetworkError(
         "the engine 'pairs' needs relations that do not overlap, but {nodes} has "
-        f"{len(others)} of them. Choose an engine for larger components: inference='auto'.",
+        f"{len(others)} relations. Choose an engine for larger components: inference='auto'.",
         graph.named(np.array([node])),
     )
 

@@ -1,23 +1,25 @@
 """Contract a graph by rake and compress: sum out nodes with one or two edges, many at a time.
 
-The junction tree calls this file first; chapter 7 explains it. A loop over the nodes of a chain of
-100,000 nodes would be slow. In each round, either all leaves are summed out at once (*rake*), or a
-large set of nodes of degree two, no two of them connected (*compress*). A round removes a constant
-fraction of the nodes, so a chain or a tree is gone after a number of rounds logarithmic in its
-size. The rest, the *core*, goes to the junction tree (:mod:`cgmm.inference.clique_tree`).
+The junction tree begins with this contraction; chapter 7 explains it. A loop over the nodes of a
+chain of 100,000 nodes would be slow. In each round, either all leaves are summed out at once
+(*rake*), or a large set of unconnected nodes of degree two (*compress*). A round removes a constant
+fraction of the nodes, so the number of rounds for a chain or a tree is logarithmic in its size. The
+nodes that remain are the *core*, which the junction tree eliminates
+(:mod:`cgmm.inference.clique_tree`).
 
-The first part plans the rounds. The second computes one: on the way in it sums out its nodes and
-adds the results to h and T, on the way out it computes the marginals of its nodes from those of the
-remaining nodes. Each step handles all nodes of the round at once, in logarithms.
+``contract`` plans the rounds for a graph; ``Rake`` and ``Compress`` compute them. The method
+``collect`` sums out the nodes of a round and adds the results to h and T. Afterwards the method
+``distribute`` computes the marginals of these nodes from those of the remaining nodes. Each method
+handles all nodes of the round at once, in logarithms.
 
 =============  ======================================================================
 v              node that is summed out: a leaf, or the middle node of a - v - b, e.g. 7
 h (n_nodes,K)  log-potentials of the nodes, plus everything summed into them, e.g. -1.2
-T (t, K, K)    log-potentials of the pairs that compression has joined, the smaller node
+T (t, K, K)    log-potentials of the pairs that compression has connected, the smaller node
                first, e.g. -0.4; ``tables`` in the code
 slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
 E              number of edges in a call, e.g. 40
-total          function that sums out states: log_sum, or best for the best assignment
+total          function that sums out states: ``log_sum``, or ``best`` for the best assignment
 =============  ======================================================================
 """
 
@@ -37,24 +39,24 @@ __all__ = ["Contraction", "contract"]
 # ------------------------------------------------------------ the plan
 
 
-# The overhead of a round exceeds its gain below this number of nodes; the junction tree sums them.
+# A round of fewer nodes would cost more than it saves, so the junction tree eliminates them.
 SMALLEST_ROUND = 16
 
 
 class Contraction(NamedTuple):
-    """The planned rounds, and the graph that remains after them."""
+    """Plan of the rounds, and the graph that remains after them."""
 
     rounds: list[Rake | Compress]
     """The rounds, in order."""
     initial: FloatArray
-    """(t,) log-weight of the original edge between each pair of T, or zero without an edge."""
+    """(t,) log-weight of the original edge between the nodes of each table of T; zero if none."""
     roots: IntArray
-    """Nodes that remain without an edge: the last of their components."""
+    """Nodes that remain without an edge: the last node of each component that is contracted."""
     core: Edges
-    """Edges that remain."""
+    """Edges that remain after all rounds."""
 
     def collect(self, unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray]:
-        """Sum out round by round; return h and T, each entry with its value when it was used."""
+        """Sum out nodes in all rounds; return h and T, each entry as it was when it was summed."""
         h, tables = unary.copy(), diagonals(self.initial, unary.shape[1])
         for step in self.rounds:
             step.collect(h, tables, total)
@@ -63,25 +65,24 @@ class Contraction(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """Compute the marginals of the summed-out nodes from those of the core, in reverse order.
+        """Compute the marginals of the summed-out nodes from those of the core, last round first.
 
-        The missing entries of ``nodes`` (n_nodes, K) and of ``pairs``, of the shape of T, are
-        filled in.
+        The results are written to ``nodes`` (n_nodes, K) and ``pairs``, which has the shape of T.
         """
         for step in reversed(self.rounds):
             step.distribute(h, tables, nodes, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Fill in the best states of the summed-out nodes, given those of the core in ``z``."""
+        """Write to ``z`` the best states of the summed-out nodes, given those of the core in it."""
         for step in reversed(self.rounds):
             step.trace_back(h, tables, z)
 
 
-# ------------------------------------------------------------------------ the plan
+# ------------------------------------------------------------------------ planning
 
 
 def contract(graph: Graph) -> Contraction:
-    """Plan the rounds for a graph, until a round would sum out fewer than ``SMALLEST_ROUND`` nodes.
+    """Plan rounds for a graph, until a round would sum out fewer than ``SMALLEST_ROUND`` nodes.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def contract(graph: Graph) -> Contraction:
     initial: list[float] = []
     while True:
         degrees = np.bincount(edges.ends.ravel(), minlength=graph.n_nodes)
-        step, edges = _next_round(edges, degrees, initial)
+        step, edges = _plan_round(edges, degrees, initial)
         if step is None:
             break
         rounds.append(step)
@@ -117,22 +118,22 @@ def contract(graph: Graph) -> Contraction:
     return Contraction(rounds, np.array(initial, dtype=np.float64), roots, edges)
 
 
-def _next_round(
+def _plan_round(
     edges: Edges, degrees: IntArray, initial: list[float]
 ) -> tuple[Rake | Compress | None, Edges]:
-    """Plan a round of leaves if there are many, else of nodes of degree two; return new edges."""
+    """Plan a rake if many nodes are leaves, else a compression; return it and the new edges."""
     n_leaves, n_between = (degrees == 1).sum(), (degrees == 2).sum()
     if n_leaves >= SMALLEST_ROUND and 4 * n_leaves >= n_between:
         return _plan_rake(edges, degrees)
     if n_between >= SMALLEST_ROUND:
-        chosen = _independent_subset(edges.ends, degrees == 2)
+        chosen = _choose_unconnected(edges.ends, degrees == 2)
         if chosen.sum() >= SMALLEST_ROUND:
             return _plan_compress(edges, chosen, initial)
     return None, edges
 
 
 def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
-    """Plan to sum out all leaves; of two leaves joined by an edge, only the second."""
+    """Plan to sum out all leaves, but only the second of two leaves that form a component."""
     is_leaf = degrees[edges.ends] == 1
     has_leaf = is_leaf.any(axis=1)
     leaves = edges.take(np.flatnonzero(has_leaf))
@@ -142,11 +143,11 @@ def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
     return Rake(leaves.take(plain), leaves.take(tabled)), edges.take(np.flatnonzero(~has_leaf))
 
 
-def _independent_subset(ends: IntArray, candidates: BoolArray) -> BoolArray:
-    """Return a mask of many candidates, no two of them connected.
+def _choose_unconnected(ends: IntArray, candidates: BoolArray) -> BoolArray:
+    """Return a mask of candidates of which no two are connected, as many as three passes find.
 
-    In each of three passes, a candidate is chosen if its random number (of a fixed seed) is larger
-    than those of the candidates connected to it.
+    In each pass, a candidate is chosen if its random number (from a fixed seed) is larger than
+    those of all remaining candidates that are connected to it.
     """
     priority = np.random.default_rng(0).permutation(len(candidates))
     chosen, remaining = np.zeros_like(candidates), candidates.copy()
@@ -163,26 +164,26 @@ def _independent_subset(ends: IntArray, candidates: BoolArray) -> BoolArray:
 def _plan_compress(edges: Edges, chosen: BoolArray, initial: list[float]) -> tuple[Compress, Edges]:
     """Plan to replace the two edges of each chosen node by one edge between its neighbours."""
     touched = chosen[edges.ends].any(axis=1)
-    left, right = _two_edges_each(edges.take(np.flatnonzero(touched)), chosen)
+    left, right = _split_edges_of_chosen(edges.take(np.flatnonzero(touched)), chosen)
     new_pairs = np.column_stack([left.ends[:, 0], right.ends[:, 1]])
     kept = edges.take(np.flatnonzero(~touched))
     target, edges = _assign_slots(new_pairs, kept, len(chosen), initial)
     return Compress(left, right, target), edges
 
 
-def _two_edges_each(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
+def _split_edges_of_chosen(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
     """Return edges (a, v) and (v, b) of every chosen node v, with a < b, sorted by v."""
     v_first = chosen[touched.ends[:, :1]]
     others_first = touched._replace(ends=np.where(v_first, touched.ends[:, ::-1], touched.ends))
-    in_twos = others_first.take(np.lexsort(others_first.ends.T))
-    left, right = in_twos.take(slice(0, None, 2)), in_twos.take(slice(1, None, 2))
+    sorted_by_v = others_first.take(np.lexsort(others_first.ends.T))
+    left, right = sorted_by_v.take(slice(0, None, 2)), sorted_by_v.take(slice(1, None, 2))
     return left, right._replace(ends=right.ends[:, ::-1])
 
 
 def _assign_slots(
     new_pairs: IntArray, kept: Edges, n_nodes: int, initial: list[float]
 ) -> tuple[IntArray, Edges]:
-    """Return the slot of every new pair, reusing the slot of an existing edge, and all edges."""
+    """Return the slots of new pairs and all edges; a pair with an edge that has a slot keeps it."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
     _, old, in_kept = np.intersect1d(keys, kept.ends @ base, True, return_indices=True)
@@ -197,46 +198,46 @@ def _assign_slots(
     return slots[of_pair], Edges._make(cast("Iterable[Any]", merged))
 
 
-# ------------------------------------------------------------ one round
+# ------------------------------------------------------------ rounds
 
 
-# Sums of products above this are accurate, because terms that underflow are below 1e-307.
+# A sum of products above this bound is accurate, because terms that underflow are below 1e-307.
 SMALLEST_SUM = 1e-250
 
 Total = Callable[..., FloatArray]
-"""``log_sum`` or ``best``: a function of log-values and an axis."""
+"""Function of log-values and an axis that removes the axis: ``log_sum`` or ``best``."""
 
 
 class Edges(NamedTuple):
-    """Edges with their log-weights or slots."""
+    """Edges with log-weights or, for pairs with a table in T, slots."""
 
     ends: IntArray
-    """(E, 2) nodes; for a slot in T, its first axis is that of the smaller node."""
+    """(E, 2) nodes. The first axis of a table in T is that of the smaller node."""
     weights: FloatArray
     """(E,) log-weights of the edges without a slot."""
     slots: IntArray
-    """(E,) index into T, or -1."""
+    """(E,) index of the edge's table in T, or -1 if it has none."""
 
     def take(self, rows: IntArray | slice) -> Edges:
-        """Return the edges of the given rows."""
+        """Return the edges at the given indices."""
         return Edges(self.ends[rows], self.weights[rows], self.slots[rows])
 
 
 class Rake(NamedTuple):
-    """A round that sums out leaves; a row of its edges is (leaf v, its neighbour)."""
+    """A round that sums out leaves; the ends of its edges are a leaf v and its neighbour."""
 
     plain: Edges
-    """Leaves whose edge has a log-weight."""
+    """Edges of leaves, those with a log-weight."""
     tabled: Edges
-    """Leaves whose edge has a table."""
+    """Edges of leaves, those with a table."""
 
     @property
     def summed_out(self) -> IntArray:
-        """(n,) leaves."""
+        """(n,) leaves that are summed out."""
         return np.concatenate([self.plain.ends[:, 0], self.tabled.ends[:, 0]])
 
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
-        """Add to each neighbour the messages of its leaves, of which it may have several."""
+        """Add to h of each neighbour the messages of all its leaves."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights, largest=total is best)
         np.add.at(h, parent, message)
@@ -249,8 +250,8 @@ class Rake(NamedTuple):
         """Compute p(v) = Σ_parent p(parent) p(v | parent)."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
-        # The belief of the parent without this leaf is sent back through the edge.
-        outside = _log_or_minus_inf(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
+        # Send the belief of the parent without the message of this leaf back through the edge.
+        outside = _log_with_zeros(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
         nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
         v, parent = self.tabled.ends.T
         joint = conditional(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1)
@@ -259,7 +260,7 @@ class Rake(NamedTuple):
         _store_pairs(self.tabled, joint, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Fill in the best state of each leaf, given the state of its neighbour."""
+        """Write to ``z`` the best state of each leaf, given the state of its neighbour."""
         for edges in self:
             v, parent = edges.ends.T
             z[v] = (h[v] + _condition_tables(edges, tables, z, parent)).argmax(axis=1)
@@ -273,15 +274,15 @@ class Compress(NamedTuple):
     right: Edges
     """Edges (v, b)."""
     target: IntArray
-    """Slot of the pair (a, b), to which the result is added."""
+    """Slots of the pairs (a, b), to whose tables the results are added."""
 
     @property
     def summed_out(self) -> IntArray:
-        """(n,) middle nodes."""
+        """(n,) middle nodes v that are summed out."""
         return self.left.ends[:, 1]
 
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
-        """Add to the table of (a, b) the sum over the node between them."""
+        """Add to the table of each pair (a, b) the sum over the states of its middle node."""
         for part in self._split_into_blocks(h):
             summed = matrix_product(*self._tables_of_both_edges(part, h, tables), total)
             np.add.at(tables, self.target[part], summed)
@@ -300,20 +301,20 @@ class Compress(NamedTuple):
             _store_pairs(self.right.take(part), with_b, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Fill in the best state of each v, given the states of a and b."""
+        """Write to ``z`` the best state of each v, given the states of a and b."""
         (a, v), b = self.left.ends.T, self.right.ends[:, 1]
         score = h[v] + _condition_tables(self.left, tables, z, a)
         score += _condition_tables(self.right, tables, z, b)
         z[v] = score.argmax(axis=1)
 
     def _split_into_blocks(self, h: FloatArray) -> Iterator[slice]:
-        """Return blocks of rows whose tables fit into the cache."""
+        """Yield slices of the middle nodes such that the tables of a slice fit into the cache."""
         return blocks(len(self.target), 4 * h.shape[1] ** 2)
 
     def _tables_of_both_edges(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return (E, K, K) log-potentials of the edges (v, a), v's own included, and (v, b)."""
+        """Return (E, K, K) log-potentials of the edges (v, a), with h of v added, and (v, b)."""
         left, right = self.left.take(part), self.right.take(part)
         with_a = _orient_tables(left, tables) + h[left.ends[:, 1]][:, None, :]
         return with_a.transpose(0, 2, 1), _orient_tables(right, tables)
@@ -323,14 +324,14 @@ class Compress(NamedTuple):
 
 
 def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
-    """Return (E, K, K) log-potentials w [z_a = z_b]."""
+    """Return (E, K, K) log-potentials w [z_a = z_b] of edges with these log-weights."""
     tables = np.zeros((len(weights), n_states, n_states))
     tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
     return tables
 
 
 def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
-    """Return (E, K, K) log-potentials whose first axis is that of the first end."""
+    """Return (E, K, K) log-potentials of edges; the first axis is that of an edge's first end."""
     potentials = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
     potentials[slotted] = tables[edges.slots[slotted]]
@@ -340,7 +341,7 @@ def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
 
 
 def _condition_tables(edges: Edges, tables: FloatArray, z: IntArray, other: IntArray) -> FloatArray:
-    """Return (E, K) log-potentials of one end, given the state z of the other end."""
+    """Return (E, K) log-potentials of one end of each edge, given the state z of ``other``."""
     potentials, rows = _orient_tables(edges, tables), np.arange(len(other))
     first = (edges.ends[:, 0] == other)[:, None]
     return np.where(first, potentials[rows, z[other]], potentials[rows, :, z[other]])
@@ -358,7 +359,7 @@ def _store_pairs(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
-    """Return (..., A, B) total over v of left[v, a] + right[v, b]; no table has an axis for v."""
+    """Return (..., A, B) the total over v of left[v, a] + right[v, b], without a table over all."""
     if total is log_sum:
         return log_product(left, right)
     largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
@@ -368,36 +369,39 @@ def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatAr
 
 
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), as a scaled matrix product."""
-    _, _, tops, product, rows = _multiply(left, right)
-    summed = _log_or_minus_inf(product)
+    """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), from a scaled matrix product."""
+    _, _, tops, product, rows = _multiply_scaled(left, right)
+    summed = _log_with_zeros(product)
     summed += tops[0].swapaxes(-1, -2)
     summed += tops[1]
     if len(rows[0]):
-        summed[rows] = log_sum(_triples(left, right, rows), 1)
+        summed[rows] = log_sum(_add_rows(left, right, rows), 1)
     return summed
 
 
 def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b), with p(v | a, b) from these logs."""
-    exp_left, exp_right, _, product, rows = _multiply(left, right)
-    # A zero is an impossible state, or an underflow that is computed again below. Replace it by
-    # one, because the next line divides by it.
+    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b).
+
+    p(v | a, b) is proportional to exp(left[v, a] + right[v, b]), and ``outer`` is p(a, b).
+    """
+    exp_left, exp_right, _, product, rows = _multiply_scaled(left, right)
+    # A zero is due to an impossible state, or to an underflow that is computed again below. Replace
+    # it by one, because the next line divides by it.
     product[product == 0] = 1.0
     exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
     if len(rows[0]):
-        given = conditional(_triples(left, right, rows), 1)
+        given = conditional(_add_rows(left, right, rows), 1)
         exp_left.swapaxes(-1, -2)[rows] = np.einsum("nvb,nb->nv", given, outer[rows])
     return exp_left
 
 
-def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
-    """Return both scaled factors, the logs of the scales, the product (..., A, B), unsafe rows.
+def _multiply_scaled(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
+    """Return both scaled factors, their log-scales, the product (..., A, B) and its unsafe rows.
 
-    A row is unsafe if it has an entry so small that terms lost by underflow may matter.
+    A row is unsafe if an entry is so small that terms lost by underflow may matter.
     """
-    exp_left, top_left = _largest_finite(left, -2)
-    exp_right, top_right = _largest_finite(right, -2)
+    exp_left, top_left = _scale_exponentials(left, -2)
+    exp_right, top_right = _scale_exponentials(right, -2)
     product = exp_left.swapaxes(-1, -2) @ exp_right
     rows: tuple[IntArray, ...] = (np.empty(0, dtype=np.intp),)
     if product.min() < SMALLEST_SUM:
@@ -405,8 +409,8 @@ def _multiply(left: FloatArray, right: FloatArray) -> tuple[Any, ...]:
     return exp_left, exp_right, (top_left, top_right), product, rows
 
 
-def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
-    """Return (n, V, B) log-potentials of v and b, for the given rows of a."""
+def _add_rows(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -> FloatArray:
+    """Return (n, V, B) sums left[v, a] + right[v, b] for the rows a of the matrix product."""
     of_rows = np.broadcast_to(right, (*left.shape[:-2], *right.shape[-2:]))[rows[:-1]]
     return left.swapaxes(-1, -2)[rows][:, :, None] + of_rows
 
@@ -415,9 +419,9 @@ def _triples(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) ->
 
 
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
-    """Return log Σ exp along an axis; -inf if all terms are -inf."""
-    terms, top = _largest_finite(log_values, axis)
-    return _log_or_minus_inf(terms.sum(axis=axis)) + top.squeeze(axis)
+    """Return log Σ exp along an axis; -inf if all values are -inf."""
+    terms, top = _scale_exponentials(log_values, axis)
+    return _log_with_zeros(terms.sum(axis=axis)) + top.squeeze(axis)
 
 
 def best(log_values: FloatArray, axis: int) -> FloatArray:
@@ -436,14 +440,14 @@ def conditional(log_values: FloatArray, axis: int) -> FloatArray:
     return p
 
 
-def _largest_finite(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+def _scale_exponentials(log_values: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
     """Return exponentials scaled to a maximum of one along an axis, and the log of the scale."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
     return np.exp(log_values - top), top
 
 
-def _log_or_minus_inf(p: FloatArray) -> FloatArray:
+def _log_with_zeros(p: FloatArray) -> FloatArray:
     """Return natural logarithms, -inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)

@@ -1,8 +1,8 @@
-"""Compute the cost of exact inference before any work, and raise an error if it is too high.
+"""Compute the cost of exact inference in advance, and raise an error if it is too high.
 
-The engines ``auto``, ``exact`` and ``junction_tree`` call it; chapter 7 explains it. There are two
-limits: the bytes of tables at one time, and the number of table entries visited in one call. Both
-grow as K^(width + 1).
+The engines ``auto``, ``exact`` and ``junction_tree`` call this file; chapter 7 explains it. The
+cost is the number of bytes of all tables at one time, and the number of table entries visited in
+one call. Both grow as K^(width + 1).
 
 =====  ======================================================================
 K      number of states of a node, e.g. 3
@@ -22,14 +22,14 @@ from cgmm.inference.contraction import contract
 from cgmm.network import Graph, Inference, Result, TooCostlyError, connected_components
 from cgmm.numerics import BoolArray
 
-__all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "in_words"]
+__all__ = ["MAX_BYTES", "MAX_OPERATIONS", "Budget", "Cost", "format_bytes"]
 
-# Table entries per second on one core of 3 GHz, measured on grids in benchmarks/inference.py.
+# Number of table entries visited per second by one core of 3 GHz, from benchmarks/inference.py.
 ENTRIES_PER_SECOND = 1e8
-# Table entries per call: the limit of "auto" (a second), that of "exact" (half an hour), and a
-# day's work, above which costs are reported as lower bounds.
+# Numbers of table entries per call: the limit of "auto" (a second), the limit of "exact" (half an
+# hour), and a day's computation, above which costs are reported as lower bounds.
 AFFORDABLE, MAX_OPERATIONS, A_DAYS_OPERATIONS = 1e8, 2e11, 1e13
-# Bytes of tables: the default limit of engines, and the largest limit that messages suggest.
+# Bytes of all tables: the default limit of engines, and the largest limit that messages suggest.
 MAX_BYTES, LARGEST_MEMORY = 2**31, 2**36
 
 OUT_OF_REACH = (
@@ -38,30 +38,30 @@ OUT_OF_REACH = (
 
 
 class Cost(NamedTuple):
-    """The cost of the junction tree of a network."""
+    """The cost of one call of the junction tree of a network."""
 
     width: int
-    """Induced width."""
+    """Induced width: the largest number of neighbours of a node at its elimination."""
     n_bytes: int
-    """Bytes of the tables."""
+    """Number of bytes of all tables."""
     n_operations: int
-    """Table entries visited in one call."""
+    """Number of table entries visited in one call."""
     at_least: bool = False
-    """True if these are lower bounds, because the search for an order was stopped early."""
+    """True if the numbers are lower bounds, because the search for an order was stopped early."""
 
 
 class Budget(NamedTuple):
     """The limits of exact inference."""
 
     max_bytes: int
-    """Bytes of tables at one time."""
+    """Maximum number of bytes of all tables at one time."""
     max_operations: float
-    """Table entries visited in one call."""
+    """Maximum number of table entries visited in one call."""
 
     def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
-        """Return (n_nodes,) booleans: True if a node's component and all cheaper ones fit.
+        """Return (n_nodes,) booleans: True if a node's component fits with all cheaper components.
 
-        If the order is incomplete, exactly the components with remaining nodes do not fit.
+        If the order is incomplete, only the components whose nodes are all in the order fit.
         """
         costs = np.array(tree.costs, dtype=float).reshape(-1, 2)
         if not tree.order.stuck and (costs.sum(axis=0) <= self).all():
@@ -77,64 +77,64 @@ class Budget(NamedTuple):
         return within[np.argsort(order)][label]
 
 
-def most_neighbours(n_cells: float, n_states: int) -> int:
-    """Return the largest elimination degree whose table fits into ``n_cells`` entries."""
-    return int(math.log(max(n_cells, 1)) / math.log(n_states) + 1e-9)
+def find_max_degree(n_entries: float, n_states: int) -> int:
+    """Return the largest elimination degree whose table has at most ``n_entries`` entries."""
+    return int(math.log(max(n_entries, 1)) / math.log(n_states) + 1e-9)
 
 
-def cost_of(tree: CliqueTree, max_degree: int) -> Cost:
-    """Return the cost of a tree, or a lower bound if its order is incomplete."""
+def compute_cost(tree: CliqueTree, max_degree: int) -> Cost:
+    """Return the cost of a clique tree, or a lower bound if its order is incomplete."""
     if tree.order.stuck:
         width, n_states = max_degree + 1, tree.n_states
         return Cost(width, 8 * n_states**width, n_states ** (width + 1), at_least=True)
     return Cost(tree.width, sum(n for n, _ in tree.costs), sum(n for _, n in tree.costs))
 
 
-def full_cost(graph: Graph, n_states: int) -> Cost:
-    """Return the cost of a component, or a lower bound if it exceeds a day's work."""
-    max_degree = most_neighbours(A_DAYS_OPERATIONS, n_states)
-    return cost_of(plan_tree(contract(graph).core, n_states, max_degree), max_degree)
+def compute_full_cost(graph: Graph, n_states: int) -> Cost:
+    """Return the cost of a component, or a lower bound if it exceeds a day's computation."""
+    max_degree = find_max_degree(A_DAYS_OPERATIONS, n_states)
+    return compute_cost(plan_tree(contract(graph).core, n_states, max_degree), max_degree)
 
 
-def describe(
+def build_result(
     engine: str, n_components: int, part: Graph, cost: Cost, infer: Inference | None = None
 ) -> Result:
-    """Build the ``Result`` of an engine for one part; ``infer`` is None if it has no engine."""
+    """Build the ``Result`` of an engine for one part; ``infer`` is None if no engine is applied."""
     exact = infer is not None and infer.exact is True
     return Result(engine, n_components, part.n_nodes, len(part.edges), exact, *cost[:3])
 
 
-def refuse_cost(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
-    """Raise ``TooCostlyError`` for a component, with both costs, both limits and an alternative."""
-    cost, most = full_cost(graph, n_states), budget.max_operations
-    least = "at least " if cost.at_least else ""
-    limit = "" if most == np.inf else f" (max_operations is {most:.2g})"
+def raise_too_costly(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
+    """Raise ``TooCostlyError`` for a component, with its costs, the limits and an alternative."""
+    cost, max_operations = compute_full_cost(graph, n_states), budget.max_operations
+    bound = "at least " if cost.at_least else ""
+    limit = "" if max_operations == np.inf else f" (max_operations is {max_operations:.2g})"
     raise TooCostlyError(
         f"exact inference is out of reach for the component of {{nodes}}, tied by "
         f"{len(graph.edges):,} edges: in the order of elimination it has an induced width of "
-        f"{least}{cost.width}, so that with K = {n_states} its tables would take "
-        f"{least}{in_words(cost.n_bytes)} (max_bytes is {in_words(int(budget.max_bytes))}) and "
-        f"{least}{cost.n_operations:.2g} operations{limit}. {suggest_exact(cost, '')}Use "
+        f"{bound}{cost.width}, so that with K = {n_states} its tables would take "
+        f"{bound}{format_bytes(cost.n_bytes)} (max_bytes is {format_bytes(budget.max_bytes)}) and "
+        f"{bound}{cost.n_operations:.2g} operations{limit}. {suggest_exact(cost, '')}Use "
         "inference='auto', which approximates such components by belief propagation.",
         graph.named(np.arange(graph.n_nodes)),
     )
 
 
-def in_words(n_bytes: int) -> str:
-    """Return a number of bytes as text, rounded to binary units."""
+def format_bytes(n_bytes: int) -> str:
+    """Return a number of bytes as text in binary units, with three digits."""
     power = min((n_bytes.bit_length() - 1) // 10, 4)
     return f"{n_bytes / 1024**power:.3g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}"
 
 
 def suggest_exact(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
-    """Return a sentence with the call that is exact and its time, or an alternative.
+    """Return a sentence with the exact setting and its time, or another suggestion.
 
     Parameters
     ----------
     cost : Cost
-        Cost of a component.
+        Cost of the most expensive component.
     otherwise : str
-        Sentence for a cost that is too high for any setting.
+        Sentence to return if the cost is too high for any setting.
 
     Returns
     -------
@@ -154,5 +154,6 @@ def suggest_exact(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
     if cost.n_operations > MAX_OPERATIONS:
         settings += f", max_operations={cost.n_operations}"
     call = f"inference=partial(exact{settings}), with exact from cgmm.inference,"
-    named, seconds = "inference='exact'", max(cost.n_operations / ENTRIES_PER_SECOND, 1)
-    return f"{call if settings else named} answers exactly, in about {seconds:.0f} s a call. "
+    seconds = max(cost.n_operations / ENTRIES_PER_SECOND, 1)
+    call = call if settings else "inference='exact'"
+    return f"{call} answers exactly, in about {seconds:.0f} s a call. "

@@ -16,12 +16,12 @@ import numpy as np
 from cgmm.network import Graph, Inference, Marginals, NetworkError, TooCostlyError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
-# This limit keeps the tables of all assignments within some hundred megabytes.
+# With at most this number of assignments, all tables take a few hundred megabytes.
 MAX_ASSIGNMENTS = 2_000_000
 
 
 def enumerate_assignments(graph: Graph) -> Inference:
-    """Return an engine that visits all K**n_nodes joint assignments, for learning and testing.
+    """Prepare a graph for inference by enumeration of all assignments, for learning and testing.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def enumerate_assignments(graph: Graph) -> Inference:
     Returns
     -------
     callable
-        Function from unaries (n_nodes, K) to exact marginals and log Z, in
-        O(K**n_nodes (n_nodes + E)). Its ``most_probable`` returns the first assignment of largest
-        log-weight.
+        Function from unaries (n_nodes, K) to exact marginals and log Z, in O(K**n_nodes (n_nodes +
+        E)) time. Its ``most_probable`` returns the first assignment of largest log-weight, in
+        lexicographic order.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def enumerate_assignments(graph: Graph) -> Inference:
 
     Notes
     -----
-    This implements [shental2003, eq. 9] and [lu2007, eq. 2.12] literally, in logarithms.
+    This implements [shental2003, eq. 9] and [lu2007, eq. 2.12] without changes, in logarithms.
 
     Examples
     --------
@@ -60,28 +60,27 @@ def enumerate_assignments(graph: Graph) -> Inference:
     """
 
     def infer(unary: FloatArray) -> Marginals:
-        assignments, log_weights = _log_weights_of_all(graph, unary)
-        # [shental2003, eqs. 2, 3 and 9] and [lu2007, eq. 2.12]; nodes are chunklets.
+        assignments, log_weights = _compute_log_weights(graph, unary)
+        # [shental2003, eqs. 2, 3 and 9] and [lu2007, eq. 2.12], where nodes are chunklets.
         (p,), (log_z,) = log_normalise(log_weights[None])
         one_hot = assignments[:, :, None] == np.arange(unary.shape[1])
         return Marginals(np.einsum("a,ajk->jk", p, one_hot), float(log_z), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
-        assignments, log_weights = _log_weights_of_all(graph, unary)
+        assignments, log_weights = _compute_log_weights(graph, unary)
         return assignments[log_weights.argmax()]
 
     return Inference(infer, most_probable, exact=True)
 
 
-def _log_weights_of_all(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return all assignments and their log-weights; raise ``NetworkError`` if none is possible."""
+def _compute_log_weights(graph: Graph, unary: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return all assignments with log-weights, or raise ``NetworkError`` if none is possible."""
     unary = check_unary(graph, unary)
     n_nodes, n_states = unary.shape
-    assignments = _all_assignments(n_nodes, n_states)
-    # [shental2003, eq. 9]
-    # [shental2003, eqs. 4 and 8] and [lu2007, eqs. 2.8, 2.10 and 2.11], without normalisers.
+    assignments = _list_assignments(n_nodes, n_states)
+    # [shental2003, eqs. 4, 8 and 9] and [lu2007, eqs. 2.8, 2.10 and 2.11], without normalisers.
     log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
-    log_weights += _edge_terms(graph, assignments)
+    log_weights += _sum_edge_terms(graph, assignments)
     if log_weights.max(initial=-np.inf) == -np.inf:
         raise NetworkError(
             "no joint assignment of {nodes} is possible: the forbidden pairs and the unaries of "
@@ -91,8 +90,8 @@ def _log_weights_of_all(graph: Graph, unary: FloatArray) -> tuple[IntArray, Floa
     return assignments, log_weights
 
 
-def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
-    """Return (K**n_nodes, n_nodes) joint assignments z, in lexicographic order."""
+def _list_assignments(n_nodes: int, n_states: int) -> IntArray:
+    """Return the (K**n_nodes, n_nodes) joint assignments z, in lexicographic order."""
     total = n_states**n_nodes
     if total > MAX_ASSIGNMENTS:
         raise TooCostlyError(
@@ -105,8 +104,8 @@ def _all_assignments(n_nodes: int, n_states: int) -> IntArray:
     return np.arange(total)[:, None] // places % n_states
 
 
-def _edge_terms(graph: Graph, assignments: IntArray) -> FloatArray:
-    """Return Σ_e w_e [z_a = z_b] of every assignment; unequal ends add 0, even if w_e is -inf."""
+def _sum_edge_terms(graph: Graph, assignments: IntArray) -> FloatArray:
+    """Return Σ_e w_e [z_a = z_b] for every assignment; unequal ends add 0, even if w_e is -inf."""
     a, b = graph.edges.T
     equal = assignments[:, a] == assignments[:, b]
     # [lu2007, eq. 2.7], with w = 2 W^p.

@@ -1,19 +1,20 @@
 """Find an assignment that satisfies all hard relations, or prove that there is none.
 
-Fits, K-means, the Gibbs sampler and the search for the best assignment call
-``feasible_assignment`` before they do any work. Chapters 7, 10 and 11 explain it. Satisfying all
-cannot-links means colouring their graph with K colours, where evidence restricts each node to a
-list of colours; this is NP-complete. There are three possible outcomes:
+Fits, K-means, the Gibbs sampler and the search for the best assignment first call
+``feasible_assignment``. Chapters 7, 10 and 11 explain it. Satisfying all cannot-links means
+colouring their graph with K colours, where evidence restricts each node to a list of colours; this
+problem is NP-complete. There are three possible outcomes:
 
 - an assignment that breaks no relation;
 - a proof that there is none: :class:`~cgmm.network.NetworkError` names the nodes that cause it;
-- no result within the budget: ``SearchBudgetError``.
+- neither is found within the budget: ``SearchBudgetError``.
 
 A greedy colouring nearly always succeeds. In a component where it fails, nodes with fewer
-neighbours than allowed colours are peeled off repeatedly, because they always find a colour in the
-end. The rest is the *core*. A clique of K + 1 nodes in it is a refutation. A tabu walk finds a
-colouring quickly but proves nothing; an integer linear program, solved by HiGHS, does both. The
-same program, with the unaries in its objective, proves a most probable assignment
+neighbours than allowed colours are repeatedly removed, because they can always be coloured last.
+The remaining nodes are the *core*. If the core contains a clique of K + 1 nodes, it cannot be
+coloured. A tabu search often finds a colouring quickly but proves nothing; an integer linear
+program, solved by HiGHS, finds a colouring or proves that there is none. The same program with the
+unaries in its objective finds a most probable assignment and proves that it is one
 (:mod:`~cgmm.inference.best_assignment`). Its variables are zeros and ones: x_jk = [z_j = k] is one
 if node j has state k, and y_ek = x_ak x_bk is one if both ends of edge e have state k ::
 
@@ -21,17 +22,17 @@ if node j has state k, and y_ek = x_ak x_bk is one if both ends of edge e have s
     w = -∞:  x_ak + x_bk ≤ 1        w > 0:  y_ek ≤ x_ak, x_bk        w < 0:  y_ek ≥ x_ak + x_bk - 1
 
 If the variables may be fractions, this is a linear program whose optimum bounds that of the integer
-program; branch and bound closes the gap, or proves that nothing is feasible. The budget counts
-quantities that are equal on every machine: branches, and nodes with fractional variables.
+program; branch and bound closes the gap, or proves that no assignment is feasible. The budget
+limits quantities that are equal on every machine: branches, and nodes with fractional variables.
 
-The file contains another colouring, which uses as many colours as it needs. Nodes of one colour
+``colour_nodes`` is another colouring, which uses as many colours as it needs. Nodes of one colour
 share no edge, so a sweep of Gibbs sampling or of mean field can update all of them at once.
 
 =========  ==========================================================================
 K          number of states: colours, components or clusters, e.g. 3
 matrix     (n, n) symmetric, with ones for cannot-links
 allowed    (n, K) True if node j may have state k
-near       (n,) hint: states that may break some cannot-links, e.g. [0, 2, 0]
+near       (n,) start of the search: states that may break some cannot-links, e.g. [0, 2, 0]
 u, w       unary log-potentials (n, K), e.g. -1.2; log-weights of edges, e.g. -inf
 x, y       0-1 variables of the program: first all x, then all y, row by row
 =========  ==========================================================================
@@ -60,25 +61,27 @@ from cgmm.network import (
 from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import AGREE, BoolArray, FloatArray, IntArray
 
-# Ties between nodes of equal degree are random, so regular graphs are not coloured in index order.
+# Nodes of equal degree are coloured in random order, because the order of their indices can be a
+# poor one.
 TIE_SEED = 0
-# Default number of steps of all walks; a step assigns a state to a node. The first walk has
-# FIRST_STEPS steps plus one per node.
+# Default number of steps of all tabu searches; a step assigns a state to a node. The first search
+# has FIRST_STEPS steps plus one per node.
 MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
-# A proof may use one branch per STEPS_A_BRANCH steps, which is the same on every machine. Cores
-# larger than MAX_BLAMED are named as a whole, because shrinking them would take too long.
+# A proof may use one branch per STEPS_A_BRANCH steps, a limit that is the same on every machine.
+# Errors name all nodes of a core of more than MAX_BLAMED nodes, because finding a smaller set of
+# nodes that cannot be coloured would take too long.
 STEPS_A_BRANCH, MAX_BLAMED = 1000, 60
-# Limits of a proof: entries of the program, nodes with fractional variables, branches. Within them
-# proofs took at most 1.4 s (random planted problems, grids and preferences of 30 to 600 nodes).
+# Limits of the program: matrix entries, nodes with fractional variables, branches. Within them it
+# took at most 1.4 s (random solvable problems, grids and preferences of 30 to 600 nodes).
 MAX_ENTRIES, MAX_SPLIT, MAX_BRANCHES = 40_000, 50, 10
 
 Rng = np.random.RandomState
 
 
 class SearchBudgetError(RuntimeError):
-    """Error if the search for an assignment ends without a result and without a proof.
+    """Error if a search finds neither an assignment nor a proof that there is none.
 
-    The relations may or may not be satisfiable. A larger ``max_search`` may decide it.
+    The relations may or may not be satisfiable; a larger ``max_search`` may decide this.
     """
 
 
@@ -92,23 +95,23 @@ def feasible_assignment(
     Parameters
     ----------
     graph : Graph
-        Any graph; only its edges of log-weight ``-inf`` count.
+        Any graph; edges of finite log-weight are ignored.
     n_states : int
         K.
     allowed : (n_nodes, K) bool array, default=None
         The states that evidence leaves to each node; None: all.
     max_search : int, default=1000000
-        Number of steps of walks, which run if greedy colouring fails; a step assigns a state to a
-        node. It also limits the branches of a proof.
+        Maximum number of steps of the tabu searches that run if greedy colouring fails; a step
+        assigns a state to a node. It also limits the branches of a proof.
     rng : RandomState, default=None
-        Source of randomness of the walks; None is a fixed seed.
+        Source of randomness of the searches; None means a fixed seed.
     hint : callable, default=None
-        Function that returns (n_nodes,) states to start from, which may break some cannot-links;
-        called only if a search is necessary.
+        Function that returns (n_nodes,) states from which the search starts; they may break some
+        cannot-links. It is called only if a search is necessary.
     noun : str, default="state"
-        Noun for a state in errors.
+        Noun for a state in error messages, e.g. "cluster".
     remedy : str, default=None
-        Sentence that tells users what to do if the search runs out of steps.
+        Advice for the error message if the search runs out of steps.
 
     Returns
     -------
@@ -118,9 +121,10 @@ def feasible_assignment(
     Raises
     ------
     NetworkError
-        If every assignment provably breaks a cannot-link; the error names the nodes that cause it.
+        If it is proved that every assignment breaks a cannot-link; the error names the nodes that
+        cause this.
     SearchBudgetError
-        If ``max_search`` steps, and a proof with a thousandth as many branches, give no result.
+        If ``max_search`` steps find no assignment, and a thousandth as many branches no proof.
 
     Examples
     --------
@@ -153,8 +157,8 @@ def feasible_assignment(
 def _colour_components(
     graph: Graph, allowed: BoolArray, near: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
-    """Return colours of a component: first of its core, then of peeled nodes in reverse order."""
-    round_of = peel(graph.edges, allowed.sum(axis=1))
+    """Colour a component: first its core, then the removed nodes, those removed last first."""
+    round_of = peel_nodes(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(round_of < 0), np.full(len(allowed), -1)
     if len(core):
         near = None if near is None else near[core]
@@ -169,7 +173,7 @@ def _colour_core(
     graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str,
     remedy: str,
 ) -> IntArray:  # fmt: skip
-    """Return colours of a core, or raise an error if no colouring exists or none was found."""
+    """Colour a core, or raise an error if no colouring exists or none is found."""
     n_nodes, n_states = allowed.shape
     clique = forbidden_clique(graph, n_states + 1)
     if clique is not None:
@@ -186,11 +190,11 @@ def _colour_core(
         if z is not None:
             return z
         if left == max_search:
-            proof = prove(graph, allowed, max_search // STEPS_A_BRANCH)
+            proof = decide_colouring(graph, allowed, max_search // STEPS_A_BRANCH)
             if proof.states is not None:
                 return proof.states
             if proof.proved:
-                _raise_infeasible(graph, allowed, noun)
+                _raise_uncolourable(graph, allowed, noun)
         start, n_steps, left = rng.randint(n_states, size=(n_nodes,)), 2 * n_steps, left - used
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
@@ -200,15 +204,15 @@ def _colour_core(
     )
 
 
-def _raise_infeasible(graph: Graph, allowed: BoolArray, noun: str) -> None:
-    """Raise ``NetworkError`` for a minimal set of nodes that cannot be coloured."""
+def _raise_uncolourable(graph: Graph, allowed: BoolArray, noun: str) -> None:
+    """Raise ``NetworkError`` for a set of nodes that cannot be coloured, as small as possible."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
         part = induced_subgraph(graph, rest)
-        rest = rest[peel(part.edges, allowed[rest].sum(axis=1)) < 0]
+        rest = rest[peel_nodes(part.edges, allowed[rest].sum(axis=1)) < 0]
         if j in blamed and len(rest):
-            proof = prove(induced_subgraph(graph, rest), allowed[rest])
+            proof = decide_colouring(induced_subgraph(graph, rest), allowed[rest])
             blamed = rest if proof.proved and proof.states is None else blamed
     raise NetworkError(
         f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "
@@ -217,20 +221,20 @@ def _raise_infeasible(graph: Graph, allowed: BoolArray, noun: str) -> None:
     )
 
 
-# ------------------------------------------------------------------------ refutations and searches
+# ------------------------------------------------------------------------ cliques, core and search
 
 
 def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> IntArray | None:
-    """Return ``size`` nodes that are all cannot-linked to each other, or None.
+    """Search for ``size`` mutually cannot-linked nodes; return them, or None.
 
     Parameters
     ----------
     graph : Graph
-        Any graph; only its edges of log-weight -inf count.
+        Any graph; edges of finite log-weight are ignored.
     size : int
         Number of nodes, at least two.
     max_steps : int, default=100000
-        Maximum number of extensions of partial cliques, since the problem is NP-complete.
+        Maximum number of partial cliques to extend; the problem is NP-complete.
 
     Returns
     -------
@@ -239,8 +243,8 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
 
     Notes
     -----
-    A member of the clique has at least ``size - 1`` cannot-linked neighbours with the same
-    property. All other nodes are removed first, which usually leaves nothing to search.
+    A member of such a clique has at least ``size - 1`` cannot-linked neighbours. All nodes with
+    fewer are removed repeatedly before the search, which usually leaves no nodes.
 
     Examples
     --------
@@ -251,7 +255,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
     True
     """
     edges = keep_cannot_links(graph).edges
-    stays = peel(edges, np.full(graph.n_nodes, size - 1)) < 0
+    stays = peel_nodes(edges, np.full(graph.n_nodes, size - 1)) < 0
     edges = edges[stays[edges].all(axis=1)]
     later: dict[int, set[int]] = {int(node): set() for node in np.unique(edges)}
     for a, b in edges.tolist():
@@ -269,7 +273,7 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
     return None
 
 
-def peel(edges: IntArray, limits: IntArray) -> IntArray:
+def peel_nodes(edges: IntArray, limits: IntArray) -> IntArray:
     """Remove, round by round, all nodes with fewer remaining neighbours than their limit.
 
     Parameters
@@ -277,18 +281,18 @@ def peel(edges: IntArray, limits: IntArray) -> IntArray:
     edges : (E, 2) int array
         Pairs of nodes.
     limits : (n_nodes,) int array
-        Number of remaining neighbours that each node needs to stay.
+        Number of remaining neighbours that a node must have to remain.
 
     Returns
     -------
     (n_nodes,) int array
-        The round in which each node is removed; -1 for the nodes of the core, which stay.
+        The round in which each node is removed; -1 for the nodes of the core, which remain.
 
     Examples
     --------
     A triangle with a tail of two nodes:
 
-    >>> peel(np.array([[0, 1], [1, 2], [0, 2], [2, 3], [3, 4]]), np.full(5, 2))
+    >>> peel_nodes(np.array([[0, 1], [1, 2], [0, 2], [2, 3], [3, 4]]), np.full(5, 2))
     array([-1, -1, -1,  1,  0])
     """
     round_of = np.full(len(limits), -1)
@@ -304,29 +308,31 @@ def peel(edges: IntArray, limits: IntArray) -> IntArray:
 def tabu_walk(
     matrix: sparse.csr_array, start: IntArray, allowed: BoolArray, n_steps: int, rng: Rng
 ) -> tuple[IntArray | None, int]:
-    """Repair an assignment by tabu search; return it, or None if that fails, and the steps used.
+    """Repair an assignment by tabu search; return it (None on failure) and the number of steps.
 
-    Hertz and de Werra (1987): among all moves of nodes in conflict, make the one that leaves the
-    fewest conflicts. For some steps a node may not return to a state that it has left.
+    In each step, the search of Hertz and de Werra (1987) makes the move that leaves the fewest
+    conflicts, among all moves of nodes in conflict. For some steps, a node may not return to a
+    state that it has left.
     """
-    everyone, n_colours = np.arange(len(start)), allowed.shape[1]
-    z = np.where(allowed[everyone, start], start, allowed.argmax(axis=1))
+    all_nodes, n_colours = np.arange(len(start)), allowed.shape[1]
+    z = np.where(allowed[all_nodes, start], start, allowed.argmax(axis=1))
     # counts[j, k] is the number of neighbours of j that have colour k.
     counts = (matrix @ np.eye(n_colours)[z]).astype(np.intp)
     forbidden_until = np.zeros(counts.shape, dtype=np.intp)
     fewest = np.inf
     for step in range(n_steps):
-        own = counts[everyone, z]
+        own = counts[all_nodes, z]
         wrong = np.flatnonzero(own)
         if len(wrong) == 0:
             return z, step
         n_conflicts = own.sum() // 2
         fewest = min(fewest, n_conflicts)
-        # This is the change of the number of conflicts; a random number below one breaks ties.
+        # Compute the change of the number of conflicts for each move, and add a random number below
+        # one, which breaks ties.
         change = counts[wrong] - own[wrong, None] + 0.5 * rng.uniform(size=(len(wrong), n_colours))
-        # A forbidden move is allowed only if it leads to fewer conflicts than ever before.
+        # A forbidden move is made only if it leads to fewer conflicts than ever before.
         forbidden = forbidden_until[wrong] > step
-        change[forbidden & (np.floor(change) + n_conflicts >= fewest)] += len(everyone) ** 2
+        change[forbidden & (np.floor(change) + n_conflicts >= fewest)] += len(all_nodes) ** 2
         change[np.arange(len(wrong)), z[wrong]] = np.inf
         change[~allowed[wrong]] = np.inf
         row, k = np.unravel_index(change.argmin(), change.shape)
@@ -340,12 +346,12 @@ def tabu_walk(
 
 
 def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
-    """Return the neighbours of a node."""
+    """Return the neighbours of node j."""
     return matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]
 
 
 def require_colourable(side: SideInformation, n_components: int) -> None:
-    """Raise ``ValueError`` if more chunklets than components are all cannot-linked to each other.
+    """Raise ``ValueError`` if more chunklets than components are mutually cannot-linked.
 
     Parameters
     ----------
@@ -357,8 +363,8 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
     Raises
     ------
     ValueError
-        If K + 1 chunklets are found of which every two are cannot-linked; the error names them.
-        Exact engines detect other reasons why K components cannot satisfy the cannot-links.
+        If K + 1 mutually cannot-linked chunklets are found; the error names them. Exact engines
+        detect other reasons why K components cannot satisfy the cannot-links.
 
     Examples
     --------
@@ -374,34 +380,34 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
     points = [str(point) for point in side.first_points[clique]]
     named = f"{', '.join(points[:-1])} and {points[-1]}"
     raise ValueError(
-        f"points {named} are mutually cannot-linked (they, or points that must-links tie to them), "
-        f"so that they need {len(points)} components, and there are {n_components}. Use "
+        f"points {named} are mutually cannot-linked (directly or by must-links), so that they "
+        f"need {len(points)} components, and there are {n_components}. Use "
         f"n_components={len(points)} or more, or remove one of the cannot-links."
     )
 
 
-# ------------------------------------------------------------------------------------------ proofs
+# ------------------------------------------------------------------------------- integer program
 
 
 class Solved(NamedTuple):
-    """The outcome of an integer program."""
+    """Outcome of an integer program: an assignment, a proof that there is none, or neither."""
 
     states: IntArray | None
-    """(n_nodes,) best assignment; None if there is none or if it is not known."""
+    """(n_nodes,) best assignment; None if there is none or if none was found."""
     proved: bool
-    """True if the outcome is proved, False if the budget ran out."""
+    """True if the assignment is proved to be the best or to be impossible."""
 
 
 UNKNOWN = Solved(None, proved=False)
 
 
-def prove(graph: Graph, allowed: BoolArray, max_branches: int = MAX_BRANCHES) -> Solved:
-    """Return a colouring with the allowed states, or a proof that there is none, if affordable."""
-    return solve(graph, np.where(allowed, 0.0, -np.inf), max_branches=max_branches)
+def decide_colouring(graph: Graph, allowed: BoolArray, max_branches: int = MAX_BRANCHES) -> Solved:
+    """Return a colouring with allowed states or a proof that there is none, within the budget."""
+    return solve_program(graph, np.where(allowed, 0.0, -np.inf), max_branches=max_branches)
 
 
-def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Solved:
-    """Return a provably most probable assignment, or a proof that there is none, if affordable.
+def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Solved:
+    """Return a provably most probable assignment or a proof that there is none, within the budget.
 
     Parameters
     ----------
@@ -410,26 +416,27 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
     unary : (n_nodes, K) array
         Log-potentials, -inf for impossible states.
     max_branches : int, default=10
-        Maximum number of branches, a budget that is the same on every machine.
+        Maximum number of branches, a limit that is the same on every machine.
 
     Returns
     -------
     Solved
-        The assignment if it is proved to be the best, or the proof that there is none.
+        The assignment if it is proved to be the best, or the proof that there is none; ``UNKNOWN``
+        if the budget does not suffice.
 
     Examples
     --------
     >>> triangle = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.full(3, -np.inf))
-    >>> solve(triangle, np.array([[2.0, 0, 1], [2, 0, 0], [1, 0, 0]]))
+    >>> solve_program(triangle, np.array([[2.0, 0, 1], [2, 0, 0], [1, 0, 0]]))
     Solved(states=array([2, 0, 1]), proved=True)
-    >>> solve(triangle, np.zeros((3, 2)))
+    >>> solve_program(triangle, np.zeros((3, 2)))
     Solved(states=None, proved=True)
     """
     n_nodes, n_states = unary.shape
     if unary.size + 3 * n_states * len(graph.edges) > MAX_ENTRIES:
         return UNKNOWN
     possible = np.isfinite(unary)
-    # Removing the constant of each node keeps the digits that matter.
+    # Subtract the largest unary of each node, because a large constant would cost digits.
     gains = np.where(possible, unary - unary.max(axis=1, keepdims=True), 0.0)
     soft = graph.weights[graph.weights > -np.inf]
     scale = max(np.abs(gains).max(initial=0.0), np.abs(soft).max(initial=0.0)) or 1.0
@@ -437,23 +444,23 @@ def solve(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) 
     upper = np.concatenate([possible.ravel(), np.ones(n_states * len(soft))])
     whole = (np.arange(len(objective)) < unary.size).astype(np.intp)
     options: Any = {"mip_rel_gap": 0.0, "node_limit": max_branches}
-    limits = _constraints(graph, n_states, len(objective))
+    limits = _build_constraints(graph, n_states, len(objective))
     program = partial(milp, objective, bounds=Bounds(0, upper), options=options, constraints=limits)
     shares = lambda found: found.x[: unary.size].reshape(n_nodes, n_states)  # noqa: E731
     if gains.any():
         relaxed = program(integrality=np.zeros_like(whole))
-        # Give up if the relaxation is fractional at many nodes, because branching would be slow.
+        # Give up if many nodes have fractional variables, because branching would be slow.
         if relaxed.status == 0 and np.sum(shares(relaxed).max(axis=1) < 1 - AGREE) > MAX_SPLIT:
             return UNKNOWN
     found = program(integrality=whole)
-    # The status of HiGHS is 0 if optimal and 2 if infeasible.
+    # HiGHS reports the status 0 for an optimum and 2 for an infeasible program.
     if found.status not in (0, 2):
         return UNKNOWN
     return Solved(None if found.status == 2 else shares(found).argmax(axis=1), proved=True)
 
 
-def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearConstraint]:
-    """Return the constraints of the program: one state per node, and those of all edges."""
+def _build_constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearConstraint]:
+    """Return the constraints of the program: a single state per node, and those of all edges."""
     hard = graph.weights == -np.inf
     apart, together = (graph.weights < 0) & ~hard, graph.weights > 0
     variable = sparse.eye_array(n_variables, format="csr")
@@ -474,24 +481,24 @@ def _constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearCo
     return [LinearConstraint(left, low, high) for left, low, high in rows if left.shape[0]]
 
 
-# --------------------------------------------------------------------------- any number of colours
+# ------------------------------------------------------------- colouring with any number of colours
 
 
 def colour_nodes(graph: Graph) -> IntArray:
-    """Return a colour for each node that differs from those of its neighbours.
+    """Colour all nodes such that neighbours have different colours.
 
-    A bipartite component gets two colours. All others are coloured greedily, nodes of large degree
-    first.
+    A bipartite component gets two colours. Other components are coloured greedily, beginning with
+    nodes of large degree.
 
     Parameters
     ----------
     graph : Graph
-        The network; edges of log-weight zero do not count.
+        The network; edges of log-weight zero are ignored.
 
     Returns
     -------
     (n_nodes,) int array
-        Colours 0, 1, ..., the same at every call.
+        Colours 0, 1, ... of the nodes, the same in every call.
 
     Notes
     -----
@@ -507,19 +514,19 @@ def colour_nodes(graph: Graph) -> IntArray:
     array([0, 1, 0, 1])
     """
     matrix = adjacency(graph)
-    _, second, is_odd = two_colours(matrix)
+    _, second, is_odd = find_two_colours(matrix)
     colours, odd = second.astype(np.intp), np.flatnonzero(is_odd)
     if len(odd):
-        colours[odd] = _greedy(matrix[odd][:, odd])
+        colours[odd] = _colour_greedily(matrix[odd][:, odd])
     return colours
 
 
-def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArray]:
-    """Return each node's component, its colour (0 or 1), and True if the component is odd.
+def find_two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArray]:
+    """Return for each node its component, its colour (0 or 1), and True if the component is odd.
 
     The double cover has two copies of every node; an edge a - b connects each copy of a with the
-    *other* copy of b. A bipartite component has two components there, one for each way to colour
-    it. Any other component has one, and is called odd.
+    *other* copy of b. A bipartite component has two components in the cover, one for each way to
+    colour it. Any other component has one component in the cover, and is called odd.
     """
     cover = sparse.block_array([[None, matrix], [matrix, None]], format="csr")
     cover.data = np.ones(len(cover.data))
@@ -529,8 +536,8 @@ def two_colours(matrix: sparse.csr_array) -> tuple[IntArray, BoolArray, BoolArra
     return label, first > second, first == second
 
 
-def _greedy(matrix: sparse.csr_array) -> IntArray:
-    """Return greedy colours: in order of decreasing degree, the smallest that no neighbour has."""
+def _colour_greedily(matrix: sparse.csr_array) -> IntArray:
+    """Give each node, by decreasing degree, the smallest colour that no neighbour has yet."""
     degrees = np.diff(matrix.indptr)
     ties = np.random.default_rng(TIE_SEED).permutation(len(degrees))
     near = [part.tolist() for part in np.split(matrix.indices, matrix.indptr[1:-1])]

@@ -1,23 +1,24 @@
-"""Gibbs sampling: draw assignments with their posterior probability, and average.
+"""Gibbs sampling: draw assignments from the posterior, and average over the draws.
 
 Users select it with ``inference="gibbs"`` for networks that are too dense for exact inference.
-Chapter 10 explains it. A sweep draws a new state for every node, given its neighbours
+Chapter 10 explains it. A sweep draws a new state for every node, given the states of its neighbours
 [lu2007, eq. 3.1]. Nodes of one colour share no edge and are drawn together, for all chains at once,
-so a sweep is one vectorised step per colour. The estimate is the average not of the drawn states
-but of their probabilities, which has the same expectation and a smaller variance (Rao and
-Blackwell).
+so a sweep is one vectorised step per colour. Marginals are estimated by the average of the
+probabilities from which states are drawn. It has the same expectation as the average of the drawn
+states, and a smaller variance (Rao and Blackwell).
 
 Cannot-links can block such a sampler. With two states, two nodes that must differ can never change
-one at a time, so a chain stays at its start. Strong preferences are nearly as bad. If there are
-such edges, each sweep ends with a *cluster move*: pick two states k and l, connect nodes that
-cannot easily change alone, and exchange k and l in a random selection of the clusters.
+one at a time, so a chain remains at its start. Strong preferences are nearly as bad. If there are
+such edges, each sweep ends with a *cluster move*: choose two states k and l, connect nodes that
+cannot easily change alone, and exchange k and l in a random selection of the connected clusters.
 
-To check whether this suffices, the chains start at different assignments. If chains explore the
-same distribution, the variance between them is no larger than the variance within each; *R-hat*
-compares the two. Successive draws of a chain are correlated, so n draws contain less information
-than n independent ones; the *effective sample size* is the number of independent draws with the
-same information. Both use normal scores of *ranks*, which exist even if the variance does not, and
-which limit the influence of outliers (Vehtari, Gelman, Simpson, Carpenter and Bürkner, 2021).
+Each chain starts at a different assignment, which makes it possible to detect chains that do not
+mix. If chains explore the same distribution, the variance between them is no larger than the
+variance within each; *R-hat* compares the two. Successive draws of a chain are correlated, so n
+draws contain less information than n independent ones; the *effective sample size* is the number of
+independent draws with the same information. Both use normal scores of *ranks*, which exist even if
+the variance does not, and which limit the influence of outliers (Vehtari, Gelman, Simpson,
+Carpenter and Bürkner, 2021).
 
 =======  =============================================================================
 S        one-hot states (K, n_nodes, n_chains), nodes sorted by colour, e.g. 0 or 1
@@ -63,9 +64,9 @@ __all__ = ["Chains", "gibbs", "gibbs_chains"]
 
 
 Watch = Callable[[FloatArray, FloatArray], None]
-"""Function that is called with the unaries and the states after each sweep."""
-# If the |w| of a node's edges sum to more than this, moves of single nodes change it at most about
-# once in e^5, or 150, sweeps.
+"""Function that the sampler calls after each sweep, with the unaries and the states."""
+# If the |w| of a node's edges add up to more than this, updates of single nodes change its state at
+# most about once in e^5, or 150, sweeps.
 STRONG = 5.0
 
 
@@ -77,9 +78,9 @@ class Chains(NamedTuple):
     log_weights: FloatArray
     """(n_chains, n_sweeps) Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b] after each sweep."""
     counts: FloatArray
-    """(K, n_chains, n_sweeps) number of nodes in each state after each sweep."""
+    """(K, n_chains, n_sweeps) number of nodes that have each state after each sweep."""
     best: IntArray
-    """(n_nodes,) visited assignment of largest log-weight."""
+    """(n_nodes,) assignment of largest log-weight among those that the chains visited."""
 
 
 def gibbs(
@@ -93,39 +94,40 @@ def gibbs(
     cluster_moves: bool | None = None,
     random_state: Seed = 0,
 ) -> Inference:
-    """Return an engine that estimates marginals by chromatic Gibbs sampling.
+    """Prepare a graph for the estimation of marginals by chromatic Gibbs sampling.
 
     Parameters
     ----------
     graph : Graph
         Any graph, hard edges included.
     n_sweeps : int, default=200
-        Number of averaged sweeps of each chain over all nodes.
+        Number of sweeps of each chain over which marginals are averaged.
     burn_in : int, default=50
-        Number of earlier sweeps that are discarded, in every call.
+        Number of sweeps of each chain before these, which are discarded, in every call.
     n_chains : int, default=4
         Number of independent chains.
     growth : float, default=1.0
-        Factor by which the number of sweeps grows with each call, from ``n_sweeps`` to
-        ``max_sweeps``: fewer sweeps early in EM and more near convergence [lu2007, sect. 6]. Unless
-        it is 1, the result depends on the number of earlier calls; the t-th call of a new ``infer``
-        always has the same result.
+        Factor by which the number of averaged sweeps grows with each call, from ``n_sweeps`` to
+        ``max_sweeps``: fewer sweeps early in EM and more near convergence [lu2007, sect. 6]. If it
+        is larger than 1, the result depends on the number of earlier calls. The t-th call after the
+        graph is prepared always has the same result.
     max_sweeps : int, default=10000
         Maximum number of averaged sweeps.
     cluster_moves : bool, default=None
-        End each sweep with an exchange of two states in whole clusters. None: only if the
-        log-weights of some node's edges add up to more than 5 nats, as for a hard edge. Without
-        cluster moves, nodes that satisfy their edges stay unchanged for about e^Σ|w| sweeps.
+        If True, each sweep ends with an exchange of two states in whole clusters. None: only if the
+        absolute log-weights of some node's edges add up to more than 5 nats, as for a hard edge.
+        Without cluster moves, nodes that satisfy their edges remain unchanged for about e^Σ|w|
+        sweeps.
     random_state : int, RandomState, Generator or None, default=0
-        Source of one seed, which every call uses. The same input then has the same result, and EM
-        maximises a fixed, slightly biased objective instead of a noisy one.
+        Source of a single seed that every call uses. The same input therefore has the same result,
+        and EM maximises a fixed, slightly biased objective instead of a noisy one.
 
     Returns
     -------
     callable
-        Function from unaries (n_nodes, K) to estimated marginals, in O((n_nodes + E) K n_chains)
-        per sweep. They are never marked as exact, and ``log_z`` is NaN, because sampling does not
-        provide it. Its ``chains`` returns the :class:`Chains` of its first call.
+        Function from unaries (n_nodes, K) to estimated marginals. A sweep takes O((n_nodes + E) K
+        n_chains) time. Marginals are never marked as exact, and ``log_z`` is NaN, because sampling
+        does not provide it. The method ``chains`` returns the :class:`Chains` of a first call.
 
     Raises
     ------
@@ -134,26 +136,26 @@ def gibbs(
     NetworkError
         When called: if a node has no possible state, or if no feasible assignment exists.
     SearchBudgetError
-        When called: if the search for a feasible start ends without a result and without a proof.
+        When called: if the search for a feasible start finds none, and no proof that none exists.
 
     Notes
     -----
     This is [lu2007, eq. 3.1], with w for its 2 W^p, and the estimate of its sect. 3.2 with
     probabilities in place of indicators. The cluster move is that of Swendsen and Wang (1987) for
-    w > 0 and of Wang, Swendsen and Kotecký (1989) for w < 0, and each exchange is drawn according
-    to the unaries. Both leave the posterior invariant.
+    w > 0 and of Wang, Swendsen and Kotecký (1989) for w < 0, with exchanges drawn according to the
+    unaries. Updates of single nodes and cluster moves leave the posterior invariant.
 
     *Hard edges.* A chain can reach every feasible assignment from every other one if the unaries
-    are finite and each component of the hard edges is bipartite (any tree), or can be dismantled by
-    repeatedly removing a node with fewer than K neighbours (any K mutually cannot-linked nodes). In
-    these cases all colourings are Kempe-equivalent (Las Vergnas and Meyniel, 1981). In other cases,
-    and if masks make unaries -inf, chains may be confined to a part of the assignments. As they
-    start at different ones, :func:`~cgmm.inference.r_hat` of their log-weights usually detects
-    this. Prefer an exact engine if one is affordable.
+    are finite and each component of the hard edges is bipartite (as any tree), or can be dismantled
+    by repeatedly removing a node with fewer than K neighbours (as any K mutually cannot-linked
+    nodes). In these cases all colourings are Kempe-equivalent (Las Vergnas and Meyniel, 1981). In
+    other cases, and if masks make unaries -inf, chains may be confined to a part of the
+    assignments. Chains start at different assignments, so :func:`~cgmm.inference.r_hat` of their
+    log-weights usually detects this. Prefer an exact engine if one is affordable.
 
     Examples
     --------
-    Two nodes must differ, and there are two states, so neither node could change alone.
+    Two nodes must differ, and there are two states, so neither node can change alone:
 
     >>> graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     >>> unary = np.log([[0.75, 0.25], [0.5, 0.5]])
@@ -168,10 +170,10 @@ def gibbs(
     if not growth >= 1:
         raise ValueError(f"growth is {growth}; it must be at least one (one: no growth).")
     sampler = _Sampler(graph, burn_in, n_chains, cluster_moves, random_state)
-    kept, lock = _schedule(n_sweeps, growth, max_sweeps), Lock()
+    kept, lock = _schedule_sweeps(n_sweeps, growth, max_sweeps), Lock()
 
     def infer(unary: FloatArray) -> Marginals:
-        with lock:  # Threads may share the sampler, but not its generator of sweep numbers.
+        with lock:  # Threads may call `infer` at the same time, but a generator only in turn.
             n_kept = next(kept)
         return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
 
@@ -184,7 +186,7 @@ def gibbs(
 
 
 def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
-    """Return a summary of the chains sweep by sweep, for convergence diagnostics.
+    """Run the sampler and return a summary of its chains after each sweep, for diagnostics.
 
     Parameters
     ----------
@@ -193,12 +195,12 @@ def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
     unary : (n_nodes, K) array
         Unary log-potentials.
     **settings
-        Settings of :func:`gibbs`, which visits the same states with the same settings.
+        Settings of :func:`gibbs`. With the same settings, it visits the same states.
 
     Returns
     -------
     Chains
-        Marginals, and the course of the chains after the burn-in.
+        Marginals, and the log-weight and state counts after each sweep.
 
     Raises
     ------
@@ -220,7 +222,7 @@ def gibbs_chains(graph: Graph, unary: FloatArray, **settings: Any) -> Chains:
 
 
 class _Sampler:
-    """A prepared graph with the settings and the seed of its chains."""
+    """A graph prepared for sampling, with the settings and the seed of its chains."""
 
     def __init__(
         self,
@@ -230,7 +232,7 @@ class _Sampler:
         cluster_moves: bool | None,
         random_state: Seed,
     ):
-        self.graph, self.network = graph, prepare(graph)
+        self.graph, self.network = graph, prepare_network(graph)
         self.burn_in, self.n_chains = burn_in, n_chains
         _, edges, weights, _ = self.network.graph
         strength = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
@@ -239,14 +241,14 @@ class _Sampler:
         self.seed = int(generator(random_state).integers(2**63))
 
     def marginals(self, unary: FloatArray, n_kept: int, watch: Watch | None = None) -> FloatArray:
-        """Return (n_nodes, K) means over sweeps and chains; call ``watch`` after each sweep."""
+        """Return (n_nodes, K) marginals, averaged over sweeps and chains, and call ``watch``."""
         unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
         rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
-        states = start(self.network, unary, self.n_chains, rng)
+        states = draw_starts(self.network, unary, self.n_chains, rng)
         for _ in range(self.burn_in):
-            sweep(self.network, unary, states, self.clustered, rng)
+            sweep_nodes(self.network, unary, states, self.clustered, rng)
         for _ in range(n_kept):
-            sweep(self.network, unary, states, self.clustered, rng, total)
+            sweep_nodes(self.network, unary, states, self.clustered, rng, total)
             if watch is not None:
                 watch(unary, states)
         q = total.sum(axis=2)
@@ -255,13 +257,13 @@ class _Sampler:
         return nodes
 
     def chains(self, unary: FloatArray, n_kept: int) -> Chains:
-        """Return a summary of the chains of a call with these unaries."""
+        """Run the chains for these unaries, and return a summary of them."""
         log_weights, counts = list[FloatArray](), list[FloatArray]()
         best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
 
         def watch(unary: FloatArray, states: FloatArray) -> None:
             z = states.argmax(axis=0)
-            log_weights.append(_log_weights(self.network.graph, unary, z))
+            log_weights.append(_compute_log_weights(self.network.graph, unary, z))
             counts.append(states.sum(axis=1))
             if log_weights[-1].max() > largest[-1]:
                 largest.append(log_weights[-1].max())
@@ -271,16 +273,16 @@ class _Sampler:
         return Chains(nodes, np.stack(log_weights, axis=1), np.stack(counts, axis=2), best)
 
 
-def _log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:
-    """Return (n_chains,) log-weights of the states z (n_nodes, n_chains)."""
+def _compute_log_weights(graph: Graph, unary: FloatArray, z: IntArray) -> FloatArray:
+    """Return (n_chains,) log-weights of the assignments z (n_nodes, n_chains)."""
     a, b = graph.edges.T
     together = np.where(z[a] == z[b], graph.weights[:, None], 0.0)
     own = unary[z, np.arange(len(z))[:, None]]
     return cast("FloatArray", own.sum(axis=0) + together.sum(axis=0))
 
 
-def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
-    """Yield the number of averaged sweeps of call 0, 1, 2, ..."""
+def _schedule_sweeps(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
+    """Yield the numbers of averaged sweeps of the first call, the second, and so on."""
     limit, number = max(n_sweeps, max_sweeps), float(n_sweeps)
     while True:
         yield round(number)
@@ -290,32 +292,33 @@ def _schedule(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[int]:
 # ------------------------------------------------------------ sweeps
 
 
-# Replaces -inf in matrix products, where -inf times zero would be NaN; far below any log-weight.
+# This number replaces log-weights of -inf in matrix products, where -inf times zero would be NaN.
+# It is far below any finite log-weight.
 FORBIDDEN = -1e30
-# Maximum number of different starts that are searched for, whatever the number of chains.
+# Maximum number of different starts that are repaired, however many chains there are.
 MAX_STARTS = 32
 # Maximum number of steps of the search for feasible starts.
 MAX_SEARCH = 200_000
 
 NO_START = (
-    "State the cannot-links as preferences, which may be broken at a price: fit(X, preferences="
+    "State the cannot-links as preferences, which may be broken: fit(X, preferences="
     "np.column_stack([cannot_link, np.full(len(cannot_link), -5.0)])); or use more states."
 )
 
 
 class ColourBlocks(NamedTuple):
-    """A network whose nodes are sorted by colour."""
+    """A network whose nodes are sorted by colour, so the nodes of a colour are consecutive."""
 
     order: IntArray
-    """(n_nodes,) ``order[r]`` is the node at position r; colours ascend."""
+    """(n_nodes,) node at each position; colours ascend."""
     slices: tuple[slice, ...]
-    """Slices of positions, one per colour."""
+    """Positions of the nodes of each colour."""
     matrix: sparse.csr_array
-    """(n_nodes, n_nodes) symmetric log-weights w between positions; zeros are not stored."""
+    """(n_nodes, n_nodes) sparse symmetric matrix of log-weights w between positions."""
 
 
 def by_colour(graph: Graph) -> ColourBlocks:
-    """Return the network with its nodes sorted by colour, so that each colour is one slice.
+    """Sort the nodes of a network by colour, so that each colour is one slice.
 
     Parameters
     ----------
@@ -345,20 +348,20 @@ def by_colour(graph: Graph) -> ColourBlocks:
 
 
 class SamplerNetwork(NamedTuple):
-    """A graph prepared for the sampler; nodes are numbered by positions in the colour order."""
+    """A graph prepared for the sampler, with its nodes sorted by colour."""
 
     order: IntArray
-    """(n_nodes,) node at each position."""
+    """(n_nodes,) node at each position of the colour order."""
     slices: tuple[slice, ...]
-    """Positions of each colour."""
+    """Positions of the nodes of each colour."""
     rows: tuple[sparse.csr_array, ...]
-    """Rows of log-weights of each colour, with ``FORBIDDEN`` in place of -inf."""
+    """Log-weights between the nodes of each colour and all nodes; ``FORBIDDEN`` replaces -inf."""
     graph: Graph
-    """The network between positions."""
+    """The same network with its nodes renumbered by position."""
 
 
-def prepare(graph: Graph) -> SamplerNetwork:
-    """Return the graph sorted by colour; this is done once for many unaries."""
+def prepare_network(graph: Graph) -> SamplerNetwork:
+    """Sort a graph by colour for sampling; this is done once for many unaries."""
     order, slices, matrix = by_colour(graph)
     upper = sparse.triu(matrix, format="csr").tocoo()
     matrix.data[np.isneginf(matrix.data)] = FORBIDDEN
@@ -371,7 +374,7 @@ def prepare(graph: Graph) -> SamplerNetwork:
 # ------------------------------------------------------------ sweeps
 
 
-def sweep(
+def sweep_nodes(
     network: SamplerNetwork,
     unary: FloatArray,
     states: FloatArray,
@@ -379,9 +382,9 @@ def sweep(
     rng: np.random.Generator,
     total: FloatArray | None = None,
 ) -> None:
-    """Draw a new state of every node, in place, and add its probabilities to ``total``."""
+    """Draw a new state for every node, in place, and add the probabilities to ``total``."""
     for block, rows in zip(network.slices, network.rows, strict=True):
-        p, states[:, block] = draw(log_conditionals(rows, unary[:, block], states), rng)
+        p, states[:, block] = draw_states(log_conditionals(rows, unary[:, block], states), rng)
         if total is not None:
             total[:, block] += p
     if clustered:
@@ -389,15 +392,15 @@ def sweep(
 
 
 def log_conditionals(rows: sparse.csr_array, unary: FloatArray, states: FloatArray) -> FloatArray:
-    """Return (K, nodes of a colour, n_chains) log p(z_j = k | neighbours), up to a constant."""
+    """Return log p(z_j = k | neighbours) up to a constant, (K, nodes of a colour, n_chains)."""
     # [lu2007, eq. 3.1], with w = 2 W^p.
     logs = np.stack([rows @ is_k for is_k in states])
     logs += unary[:, :, None]
     return logs
 
 
-def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
-    """Return the probabilities along the first axis (overwriting the logs) and a one-hot draw."""
+def draw_states(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+    """Normalise logs along the first axis, in place; return probabilities and a one-hot draw."""
     logs -= logs.max(axis=0)
     p = np.exp(logs, out=logs)
     cumulative = p.cumsum(axis=0)
@@ -413,7 +416,7 @@ def draw(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, BoolAr
 def exchange_clusters(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, rng: np.random.Generator
 ) -> None:
-    """Exchange two states, drawn for each chain, in a random selection of clusters, in place."""
+    """Exchange two random states of each chain in a random selection of its clusters, in place."""
     n_states, _, n_chains = states.shape
     if n_states == 1:
         return
@@ -421,8 +424,8 @@ def exchange_clusters(
     k = rng.integers(n_states, size=n_chains)
     other = (k + rng.integers(1, n_states, size=n_chains)) % n_states
     in_k, in_l = states[k, :, chains] > 0, states[other, :, chains] > 0
-    cluster = clusters(network, in_k, in_l, rng)
-    with np.errstate(invalid="ignore"):  # Nodes in neither state may give -inf minus -inf.
+    cluster = draw_clusters(network, in_k, in_l, rng)
+    with np.errstate(invalid="ignore"):  # Nodes that have neither state may give -inf minus -inf.
         gain = np.where(in_k, unary[other] - unary[k], np.where(in_l, unary[k] - unary[other], 0.0))
     gains = np.bincount(cluster, weights=gain.ravel())
     flips = (rng.random(len(gains)) < expit(gains))[cluster].reshape(in_k.shape)
@@ -430,14 +433,14 @@ def exchange_clusters(
     states[other, :, chains] = np.where(flips, in_k, in_l)
 
 
-def clusters(
+def draw_clusters(
     network: SamplerNetwork, in_k: BoolArray, in_l: BoolArray, rng: np.random.Generator
 ) -> IntArray:
-    """Return (n_chains * n_nodes,) the cluster of each node in each chain.
+    """Draw the clusters of nodes in the two states; return (n_chains * n_nodes,) cluster indices.
 
-    An edge is satisfied if its states are equal for w > 0, and unequal for w < 0. Each satisfied
-    edge connects its nodes with probability 1 - exp(-|w|); then clusters can be exchanged
-    independently of each other.
+    An edge is satisfied if its ends have equal states for w > 0, and unequal ones for w < 0. Each
+    satisfied edge connects its ends with probability 1 - exp(-|w|). With these probabilities, each
+    cluster can be exchanged independently of the others.
     """
     edges, weights = network.graph.edges, network.graph.weights
     a, b = edges.T
@@ -453,20 +456,20 @@ def clusters(
 # ------------------------------------------------------------ starts
 
 
-def start(
+def draw_starts(
     network: SamplerNetwork, unary: FloatArray, n_chains: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return one-hot states of a feasible assignment for each chain.
+    """Draw a feasible assignment for each chain; return one-hot states (K, n_nodes, n_chains).
 
-    They are drawn in a sweep in which only neighbours of earlier colours count. If these exclude
-    all states of a node, its component of hard edges gets a feasible assignment from a search.
+    States are drawn in a sweep that ignores neighbours of later colours. If the earlier neighbours
+    exclude all states of a node, a search finds an assignment of its component of hard edges.
     """
     states = np.zeros((len(unary), unary.shape[1], n_chains))
     stuck = np.zeros(states.shape[1:], dtype=bool)
     for block, rows in zip(network.slices, network.rows, strict=True):
         logs = log_conditionals(rows, unary[:, block], states)
         stuck[block] = logs.max(axis=0) < FORBIDDEN / 2
-        _, states[:, block] = draw(logs, rng)
+        _, states[:, block] = draw_states(logs, rng)
     if stuck.any():
         _repair_starts(network, unary, states, stuck)
     return states
@@ -475,7 +478,7 @@ def start(
 def _repair_starts(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
 ) -> None:
-    """Replace, in place, infeasible assignments of components of hard edges by feasible ones."""
+    """Replace infeasible assignments of components of hard edges by feasible ones, in place."""
     hard = keep_cannot_links(network.graph)
     label = connected_components(hard)
     nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
@@ -483,7 +486,7 @@ def _repair_starts(
     descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
     chains = np.flatnonzero(stuck.any(axis=0))
     initial = states[:, nodes[:, None], chains].argmax(axis=0)
-    # Repair each distinct start once. If there are too many, repair only some of them, and let
+    # Repair each distinct start once. If there are too many, repair only the first ones, and let
     # several chains share each.
     different, of_chain = np.unique(initial, axis=1, return_inverse=True)
     known, found = None, []
@@ -498,17 +501,17 @@ def _repair_starts(
 # ------------------------------------------------------------ convergence
 
 
-# Fewer draws per chain leave half-chains without a variance.
+# With fewer draws per chain, half a chain would have a single draw and no variance.
 FEWEST_DRAWS = 4
 
 
 def r_hat(draws: ArrayLike) -> float:
-    """Return the rank-normalised split R-hat: one if chains agree, larger if they have not mixed.
+    """Compute the rank-normalised split R-hat: one if chains agree, larger if they have not mixed.
 
     Parameters
     ----------
     draws : (n_chains, n_draws) array
-        A number computed after each step of each chain, such as the log-weight of its assignment.
+        A number for each step of each chain, such as the log-weight of its assignment.
 
     Returns
     -------
@@ -523,10 +526,10 @@ def r_hat(draws: ArrayLike) -> float:
 
     Notes
     -----
-    This is the statistic of Gelman and Rubin (1992) for ranks, with each chain split in two halves,
-    which also detects a trend within a chain. It is computed once for the ranks of the draws, and
-    once for the ranks of distances to the median, which detects chains with equal medians and
-    different spreads. The larger value is returned (Vehtari et al., 2021, sect. 4).
+    This is the statistic of Gelman and Rubin (1992) for ranks. Each chain is split in two halves,
+    so that a trend within a chain is detected too. The statistic is computed for the ranks of the
+    draws, and for the ranks of their distances from the median, which detects chains with equal
+    medians and different spreads. The larger value is returned (Vehtari et al., 2021, sect. 4).
 
     Examples
     --------
@@ -537,13 +540,13 @@ def r_hat(draws: ArrayLike) -> float:
     >>> round(r_hat(draws + np.arange(4)[:, None]), 1)
     1.6
     """
-    halves = _halves(draws)
+    halves = _split_in_halves(draws)
     folded = np.abs(halves - np.median(halves))
-    return max(_split_r_hat(_normal_ranks(halves)), _split_r_hat(_normal_ranks(folded)))
+    return max(_compute_r_hat(_normal_scores(halves)), _compute_r_hat(_normal_scores(folded)))
 
 
-def _split_r_hat(halves: FloatArray) -> float:
-    """Return the ratio of the standard deviation of all draws to that within chains."""
+def _compute_r_hat(halves: FloatArray) -> float:
+    """Return the ratio of the standard deviation of all draws to that within half-chains."""
     n = halves.shape[1]
     within = halves.var(axis=1, ddof=1).mean()
     between = halves.mean(axis=1).var(ddof=1)
@@ -554,7 +557,7 @@ def _split_r_hat(halves: FloatArray) -> float:
 
 
 def effective_sample_size(draws: ArrayLike) -> float:
-    """Return the number of independent draws that would estimate the centre equally well.
+    """Compute the number of independent draws that would estimate the centre equally well.
 
     Parameters
     ----------
@@ -564,8 +567,8 @@ def effective_sample_size(draws: ArrayLike) -> float:
     Returns
     -------
     float
-        The effective sample size, at most m n log10(m n) as Vehtari et al. recommend. It may exceed
-        m n if draws alternate about the mean. NaN if all draws are equal.
+        The effective sample size, at most m n log10(m n) as Vehtari et al. recommend; NaN if all
+        draws are equal. It may exceed m n if draws alternate about the mean.
 
     Raises
     ------
@@ -585,9 +588,9 @@ def effective_sample_size(draws: ArrayLike) -> float:
     >>> bool(3600 < effective_sample_size(rng.normal(size=(4, 1000))) < 4400)
     True
     """
-    halves = _normal_ranks(_halves(draws))
+    halves = _normal_scores(_split_in_halves(draws))
     m, n = halves.shape
-    covariances = _autocovariances(halves).mean(axis=0)
+    covariances = _compute_autocovariances(halves).mean(axis=0)
     within = covariances[0] * n / (n - 1)
     spread = within * (n - 1) / n + halves.mean(axis=1).var(ddof=1)
     if spread <= 0:
@@ -601,13 +604,13 @@ def effective_sample_size(draws: ArrayLike) -> float:
     return m * n / time
 
 
-def _halves(draws: ArrayLike) -> FloatArray:
-    """Return (2 n_chains, n_draws // 2) halves of the chains; a middle draw is left out."""
+def _split_in_halves(draws: ArrayLike) -> FloatArray:
+    """Split chains into halves (2 n_chains, n_draws // 2), without the middle draw if n is odd."""
     array = np.asarray(draws, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < FEWEST_DRAWS:
         raise ValueError(
             f"draws have shape {array.shape}; they must be (n_chains, n_draws), with at least "
-            f"{FEWEST_DRAWS} draws a chain."
+            f"{FEWEST_DRAWS} draws per chain."
         )
     if not np.isfinite(array).all():
         chain, t = np.argwhere(~np.isfinite(array))[0]
@@ -616,17 +619,17 @@ def _halves(draws: ArrayLike) -> FloatArray:
     return np.concatenate([array[:, :half], array[:, -half:]])
 
 
-def _normal_ranks(halves: FloatArray) -> FloatArray:
-    """Return (m, n) normal scores (Blom's) of the ranks; equal draws get their mean rank."""
+def _normal_scores(halves: FloatArray) -> FloatArray:
+    """Return Blom's normal scores (m, n) of the ranks of all draws; equal draws share a rank."""
     ranks = rankdata(halves).reshape(halves.shape)
     return np.asarray(ndtri((ranks - 3 / 8) / (ranks.size + 1 / 4)))
 
 
-def _autocovariances(chains: FloatArray) -> FloatArray:
-    """Return (m, n) biased autocovariances of each chain at lags 0 .. n - 1."""
+def _compute_autocovariances(chains: FloatArray) -> FloatArray:
+    """Return the (m, n) biased autocovariances of half-chains at lags 0 .. n - 1."""
     n = chains.shape[1]
     centred = chains - chains.mean(axis=1, keepdims=True)
-    # Padding with zeros is needed because the transform treats a chain as periodic.
+    # Pad with zeros, because the Fourier transform treats a chain as periodic.
     spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
     covariances: FloatArray = np.fft.irfft(spectrum, 2 * n, axis=1)[:, :n] / n
     return covariances

@@ -2,22 +2,23 @@
 
 The engine ``auto`` applies it to all components within its budget. Chapter 7 explains it. Nodes of
 degree one and two are summed out first, many at a time (:mod:`cgmm.inference.contraction`). The
-rest, the *core*, is eliminated node by node, in min-fill order or a cheaper one. Eliminating v
-needs a table over v and its neighbours at that moment, its clique; small neighbouring cliques are
-merged. The cliques form a tree (:mod:`cgmm.inference.clique_tree`). Messages to its roots give
-log Z (*collect*); messages back give the marginals (*distribute*). With the largest value in place
-of the sum, the way back gives the best states.
+nodes that remain, the *core*, are eliminated one by one, in min-fill order or a cheaper one.
+Eliminating a node needs a table over its clique, which consists of the node and its neighbours at
+that time; small neighbouring cliques are merged. The cliques form a tree
+(:mod:`cgmm.inference.clique_tree`). Messages to its roots give log Z (*collect*), and messages back
+to the leaves give the marginals (*distribute*). If sums are replaced by maxima, the second pass
+gives the best states.
 
 =========  ==========================================================================
 R, S       nodes that a clique eliminates, e.g. [4]; its separator, e.g. [6, 9]
 S = A ∪ F  A: nodes in children's messages, e.g. [6]; F, *fresh*: the others, e.g. [9]
-P          log-values over (R, A): all factors except ψ over (R, F)
+P          log-values over (R, A): the sum of all log-factors except ψ, which is over (R, F)
 h, T       unaries of the core and tables of its pairs; T is ``tables`` in the code
 =========  ==========================================================================
 
-The message m(A, F) = log Σ_R exp(P(R, A) + ψ(R, F)) is a matrix product, scaled row by row, so the
-table over the whole clique is never built. The way back is p(S) p(R | S), whose second factor is
-the same product again, so no division by zero can occur.
+The message m(A, F) = log Σ_R exp(P(R, A) + ψ(R, F)) is a matrix product, scaled row by row, so no
+table over the whole clique is built. The second pass computes p(S) p(R | S), where p(R | S) comes
+from the same product, so no division by zero can occur.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from cgmm.inference.contraction import (
     log_sum,
     matrix_product,
 )  # fmt: skip
-from cgmm.inference.costs import MAX_BYTES, Budget, most_neighbours, refuse_cost
+from cgmm.inference.costs import MAX_BYTES, Budget, find_max_degree, raise_too_costly
 from cgmm.network import (
     Graph,
     Inference,
@@ -56,21 +57,21 @@ __all__ = ["junction_tree"]
 
 
 def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
-    """Return an exact engine for graphs of small width: trees, chains, cycles, small grids.
+    """Prepare a graph of small width for exact inference, such as a tree, a cycle or a small grid.
 
     Parameters
     ----------
     graph : Graph
-        Any graph. Trees and chains cost time linear in their size; a grid of n × n nodes costs
-        about K**(n + 1).
+        Any graph. The time for trees and chains is linear in their size; that for a grid of n × n
+        nodes is about proportional to K**(n + 1).
     max_bytes : int, default=2**31
         Maximum total size of tables.
 
     Returns
     -------
     callable
-        Function from unaries (n_nodes, K) to exact marginals and log Z, with ``most_probable``. The
-        first call for each K finds the order of elimination and stores it.
+        Function from unaries (n_nodes, K) to exact marginals and log Z. It has ``most_probable``.
+        The first call for each K finds the order of elimination, and later calls use it.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
 
     Examples
     --------
-    In a cycle of four nodes, neighbours must differ; with two states two assignments are possible.
+    In a cycle of four nodes, neighbours must differ. With two states, two assignments are possible:
 
     >>> cycle = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
     >>> infer = junction_tree(cycle)
@@ -103,20 +104,20 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
     contraction = contract(graph)
 
     def plan(n_states: int) -> CliqueTree:
-        tree = plan_tree(contraction.core, n_states, most_neighbours(max_bytes / 8, n_states))
+        tree = plan_tree(contraction.core, n_states, find_max_degree(max_bytes / 8, n_states))
         fits = (budget := Budget(max_bytes, np.inf)).fits(tree, graph)
         if not fits.all():
-            wide = _component(graph, int(fits.argmin()))
-            refuse_cost(induced_subgraph(graph, wide), n_states, budget)
+            wide = _find_component(graph, int(fits.argmin()))
+            raise_too_costly(induced_subgraph(graph, wide), n_states, budget)
         return tree
 
-    return through_tree(graph, contraction, plan)
+    return build_inference(graph, contraction, plan)
 
 
-def through_tree(
+def build_inference(
     graph: Graph, contraction: Contraction, plan: Callable[[int], CliqueTree]
 ) -> Inference:
-    """Return the ``Inference`` of a contracted graph; ``plan`` builds the tree for a given K."""
+    """Return the ``Inference`` for a contracted graph; ``plan`` builds the tree for a given K."""
 
     @cache
     def prepared(n_states: int) -> tuple[CliqueTree, list[Constants]]:
@@ -127,51 +128,51 @@ def through_tree(
         h, tables = contraction.collect(unary, total)
         impossible = contraction.roots[h[contraction.roots].max(axis=1) == -np.inf]
         if len(impossible):
-            refuse_impossible(graph, impossible[0], unary.shape[1])
+            raise_impossible(graph, impossible[0], unary.shape[1])
         tree, constants = prepared(unary.shape[1])
-        inside = h[tree.nodes], tables[tree.slots]
-        return h, tables, *_collect(graph, tree, constants, *inside, total)
+        core_potentials = h[tree.nodes], tables[tree.slots]
+        return h, tables, *_collect_messages(graph, tree, constants, *core_potentials, total)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
-            return _only_assignment(graph, unary)
+            return _infer_single_state(graph, unary)
         # [shental2003, eqs. 9 and 10]
-        h, tables, kept, log_z = collect(unary, log_sum)
+        h, tables, factors, log_z = collect(unary, log_sum)
         nodes, pairs = np.zeros(unary.shape), np.zeros(tables.shape)
         nodes[contraction.roots], log_totals = log_normalise(h[contraction.roots])
-        _distribute(*prepared(unary.shape[1]), kept, nodes, pairs)
+        _distribute_marginals(*prepared(unary.shape[1]), factors, nodes, pairs)
         contraction.distribute(h, tables, nodes, pairs)
         return Marginals(nodes, float(log_totals.sum() + log_z), exact=True)
 
     def most_probable(unary: FloatArray) -> IntArray:
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
-            return _only_assignment(graph, unary).nodes.argmax(axis=1)
-        h, tables, kept, _ = collect(unary, best)
+            return _infer_single_state(graph, unary).nodes.argmax(axis=1)
+        h, tables, factors, _ = collect(unary, best)
         tree, constants = prepared(unary.shape[1])
         z = np.zeros(len(unary), dtype=np.intp)
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)
-        z[tree.nodes] = _trace_back(tree, constants, kept)
+        z[tree.nodes] = _trace_back(tree, constants, factors)
         contraction.trace_back(h, tables, z)
         return z
 
     return Inference(infer, most_probable, exact=True)
 
 
-def _only_assignment(graph: Graph, unary: FloatArray) -> Marginals:
-    """Return the marginals for K = 1, where there is nothing to sum."""
+def _infer_single_state(graph: Graph, unary: FloatArray) -> Marginals:
+    """Return the marginals for K = 1, for which there is only one assignment."""
     forbidden = np.flatnonzero(graph.weights == -np.inf)
     if len(forbidden):
-        refuse_impossible(graph, graph.edges[forbidden[0], 0], 1)
+        raise_impossible(graph, graph.edges[forbidden[0], 0], 1)
     log_z = float(unary.sum() + graph.weights.sum())
     return Marginals(np.ones(unary.shape), log_z, exact=True)
 
 
-# ------------------------------------------------------------ passes
+# ------------------------------------------------------------ collect and distribute
 
 
-def _collect(
+def _collect_messages(
     graph: Graph,
     tree: CliqueTree,
     constants: list[Constants],
@@ -179,26 +180,26 @@ def _collect(
     tables: FloatArray,
     total: Total,
 ) -> tuple[list[Any], float]:
-    """Return the tables of all cliques and log Z; raise an error if no assignment is possible."""
+    """Return the tables P of all cliques and log Z, or raise an error if nothing is possible."""
     messages: list[Any] = []
-    kept: list[Any] = []
+    factors: list[Any] = []
     log_z = 0.0
     for clique, (local, psi) in zip(tree.cliques, constants, strict=True):
         table = _sum_factors(clique, local, h, tables, messages).reshape(len(psi), -1)
         message = _sum_out(table, psi, total).reshape((tree.n_states,) * len(clique.separator))
         if not clique.separator:
             if message == -np.inf:
-                refuse_impossible(graph, tree.order.nodes[clique.own[0]], tree.n_states)
+                raise_impossible(graph, tree.order.nodes[clique.own[0]], tree.n_states)
             log_z += float(message)
         messages.append(message.transpose(clique.to_message))
-        kept.append(table)
-    return kept, log_z
+        factors.append(table)
+    return factors, log_z
 
 
 def _sum_factors(
     clique: Clique, local: FloatArray, h: FloatArray, tables: FloatArray, messages: list[Any]
 ) -> FloatArray:
-    """Return P, the sum of constants, unaries, tables of pairs, and the children's messages."""
+    """Return the table P of a clique: constants, unaries, pair tables and messages of children."""
     table, n_axes = local, clique.n_inner
     for axis, v in enumerate(clique.own):
         table = table + spread_axes(h[v], (axis,), n_axes)
@@ -213,7 +214,7 @@ def _sum_factors(
 
 
 def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
-    """Return the (K**|A|, K**|F|) message m(A, F); for ``best``, maxima in place of sums."""
+    """Return the message m(A, F) of a clique, (K**|A|, K**|F|); ``best`` takes maxima."""
     if psi.shape[1] == 1:
         return total(table, 0)
     message = np.empty((table.shape[1], psi.shape[1]))
@@ -222,34 +223,34 @@ def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
     return message
 
 
-def _distribute(
+def _distribute_marginals(
     tree: CliqueTree,
     constants: list[Constants],
-    kept: list[Any],
+    factors: list[Any],
     nodes: FloatArray,
     pairs: FloatArray,
 ) -> None:
-    """Compute the marginals of the core, and of its pairs that have a table, roots first."""
-    separators: list[Any] = [np.ones(())] * len(kept)
-    for i in reversed(range(len(kept))):
+    """Compute the marginals of core nodes, and of pairs with a table, beginning at the roots."""
+    separators: list[Any] = [np.ones(())] * len(factors)
+    for i in reversed(range(len(factors))):
         clique, (_, psi) = tree.cliques[i], constants[i]
         outer = separators[i].transpose(clique.from_message).reshape(-1, psi.shape[1])
-        joint = _joint_of_clique(kept[i], psi, outer).reshape((tree.n_states,) * clique.n_inner)
-        separators[i] = kept[i] = None
+        joint = _compute_joint(factors[i], psi, outer).reshape((tree.n_states,) * clique.n_inner)
+        separators[i] = factors[i] = None
         own = tuple(range(len(clique.own)))
-        belief = _sum_to(joint, own)
+        belief = _sum_other_axes(joint, own)
         for axis, v in enumerate(clique.own):
-            nodes[tree.order.nodes[v]] = _sum_to(belief, (axis,)) / belief.sum()
+            nodes[tree.order.nodes[v]] = _sum_other_axes(belief, (axis,)) / belief.sum()
         for edge in clique.edges:
             if edge.slot >= 0:
-                pair = _sum_to(joint, edge.axes)
+                pair = _sum_other_axes(joint, edge.axes)
                 pairs[tree.slots[edge.slot]] = pair.T if edge.turned else pair
         for child, axes in clique.children:
-            separators[child] = _sum_to(joint, axes)
+            separators[child] = _sum_other_axes(joint, axes)
 
 
-def _joint_of_clique(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return (K**|R|, K**|A|) p(R, A) = Σ_F p(A, F) p(R | A, F), overwriting the table."""
+def _compute_joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
+    """Return p(R, A) = Σ_F p(A, F) p(R | A, F), (K**|R|, K**|A|), and overwrite the table."""
     if psi.shape[1] == 1:
         joint = conditional(table, 0)
         joint *= outer.T
@@ -259,15 +260,16 @@ def _joint_of_clique(table: FloatArray, psi: FloatArray, outer: FloatArray) -> F
     return table
 
 
-def _sum_to(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
-    """Return the sum over all axes except the given ones."""
+def _sum_other_axes(table: FloatArray, axes: tuple[int, ...]) -> FloatArray:
+    """Return the sum of a table over all axes except the given ones."""
     return np.asarray(table.sum(axis=tuple(i for i in range(table.ndim) if i not in axes)))
 
 
-def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -> IntArray:
-    """Return the best states of the core by position: for each clique, those of R given S."""
+def _trace_back(tree: CliqueTree, constants: list[Constants], factors: list[Any]) -> IntArray:
+    """Return the best states of core nodes, in elimination order: for each clique, R given S."""
     z = np.zeros(len(tree.order.nodes), dtype=np.intp)
-    for clique, (_, psi), table in reversed(list(zip(tree.cliques, constants, kept, strict=True))):
+    steps = list(zip(tree.cliques, constants, factors, strict=True))
+    for clique, (_, psi), table in reversed(steps):
         fresh = clique.n_inner - len(clique.own)
         given = [0, 0]
         for i, v in enumerate(clique.separator):
@@ -280,17 +282,17 @@ def _trace_back(tree: CliqueTree, constants: list[Constants], kept: list[Any]) -
 # ------------------------------------------------------------ errors
 
 
-def refuse_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
+def raise_impossible(graph: Graph, node: int, n_states: int) -> NoReturn:
     """Raise ``NetworkError`` for the component of a node, which has no possible assignment."""
     raise NetworkError(
         f"no joint assignment of {{nodes}} is possible with K = {n_states}: the forbidden pairs "
         "among them admit no proper colouring that the evidence allows. Use more components, or "
         "revise the relations or the evidence.",
-        graph.named(_component(graph, node)),
+        graph.named(_find_component(graph, node)),
     )
 
 
-def _component(graph: Graph, node: int) -> IntArray:
-    """Return the nodes of the component of a node."""
+def _find_component(graph: Graph, node: int) -> IntArray:
+    """Return all nodes of the component to which a node belongs."""
     labels = connected_components(graph)
     return np.flatnonzero(labels == labels[node])

@@ -1,32 +1,32 @@
 """Make a network smaller before an engine is applied: by mirror images (for K = 2) and by evidence.
 
-The engine ``auto`` begins with these steps. Chapters 4 and 7 explain them. Both steps are exact,
-cheap and independent of the engine. The first depends on the graph alone, the second on the graph
-and on the pattern of log-potentials of -inf. Its result is cached by pattern, because the same
-pattern returns at every E-step.
+The engine ``auto`` begins with these two steps. Chapters 4 and 7 explain them. Both steps are
+exact, cheap and independent of the engine. The first depends only on the graph, the second on the
+graph and on which unaries are -inf. This pattern is the same in every E-step, so the result of the
+second step is cached by pattern.
 
 **Mirror images.** With two states, z_a ≠ z_b means that b has the mirrored state of a, so a
-cannot-link works like a must-link. A component of cannot-links has two colours, and only one state
-to choose: its nodes are contracted into one, whose state s is that of the first colour; nodes of
-the second colour have the other state. No sum over assignments is needed, and two colours are found
-in linear time, whereas finding three is NP-complete. Edges of finite log-weight remain, between
-contracted nodes. If the ends of one have different colours, its w is added if the contracted states
-*differ*: w [s ≠ s'] = w - w [s = s'], which is a constant and an edge of the opposite log-weight.
+cannot-link can be contracted like a must-link. The nodes of a component of cannot-links are
+coloured with two colours and contracted into one node, whose state s is that of the first colour;
+nodes of the second colour have the other state. No sum over assignments is needed, and two colours
+are found in linear time, whereas finding three is NP-complete. Edges of finite log-weight remain
+and connect contracted nodes. If the ends of such an edge have different colours, its w is added if
+the contracted states *differ*: w [s ≠ s'] = w - w [s = s'], which is a constant and an edge of the
+opposite log-weight.
 
-**Evidence.** A label leaves a node one state. A cannot-link then removes this state from the
-neighbour; an edge of log-weight w adds w to the neighbour's log-potential of this state. The edge
-has no further effect and is removed. A neighbour with a single remaining state has the same effect
-in turn, which is called arc consistency (Mackworth's algorithm AC-3, 1977, in rounds). Edges whose
-ends have no state in common are removed too, because they have no effect. The remaining network has
-smaller components. Nodes with one state remain as isolated nodes, whose inference costs almost
-nothing. A node that loses all of its states is a contradiction, and the error shows the steps that
-lead to it.
+**Evidence.** A label restricts a node to one state. A cannot-link then excludes this state for the
+neighbour; an edge of finite log-weight w adds w to the neighbour's log-potential of this state. The
+edge has no further effect and is removed. A neighbour with a single remaining state has the same
+effect on its own neighbours, which is called arc consistency (Mackworth's algorithm AC-3, 1977, in
+rounds). Edges whose ends have no state in common have no effect, so they are removed too. The
+resulting network has smaller components. Nodes with one state remain as isolated nodes, whose
+inference takes little time. A node that loses all of its states is a contradiction, and the error
+shows the steps that lead to it.
 
 =======  ==============================================================================
 h        unaries (smaller network, K) including the terms of removed edges, e.g. -1.2
 allowed  (n_nodes, K) True if a unary is not -inf: the pattern
-domain   (n_nodes, K) True for states that remain; a node with one is *fixed*
-held     nodes that became fixed in the last round, e.g. [0, 7]
+domain   (n_nodes, K) True for states that remain; a node with one state is *fixed*
 w        log-weight of an edge, e.g. -1.5
 j, c     node, e.g. 5; ``node_of[j]`` = c, its contracted node, e.g. 2
 p_j      parity: 1 if j has the opposite state of its contracted node, else 0
@@ -44,7 +44,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph, csr_array
 
-from cgmm.inference.feasible import two_colours
+from cgmm.inference.feasible import find_two_colours
 from cgmm.network import Graph, NetworkError, simplify
 from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import BoolArray, FloatArray, IntArray
@@ -55,37 +55,37 @@ __all__ = ["Consistent", "Mirror", "Reduced", "contract_mirrored", "propagate_ev
 # ------------------------------------------------------------ evidence
 
 
-# Number of cached patterns of evidence; a fit needs that of the data and that of the prior.
+# Maximum number of cached patterns of evidence; a fit uses one for the data and one for the prior.
 MAX_PATTERNS = 8
-# A message shows this number of steps from the start of a contradiction, and as many from its end.
+# Errors show at most this number of steps at the start of a contradiction, and as many at its end.
 SHOWN_STEPS = 4
 
 
 class Reduced(NamedTuple):
-    """A smaller network that determines the same marginals, with the mapping to the whole one."""
+    """A smaller network with the same marginals, and the mapping of its nodes to the whole one."""
 
     h: FloatArray
     """(n, K) unaries of the smaller network."""
     key: bytes
-    """Code of the remaining edges: networks with equal key and K differ only in their unaries."""
+    """Code of the remaining edges: networks with equal keys and K differ only in their unaries."""
     graph: Graph
     """The smaller network."""
     constant: float
-    """Constant to be added to the log Z of the smaller network."""
+    """Difference between log Z of the whole network and of the smaller one."""
     mirror: Mirror | None
-    """The mapping between the two networks; None if they have the same nodes."""
+    """Mapping between the nodes of both networks; None if they have the same nodes."""
 
-    def leave(self, nodes: FloatArray) -> FloatArray:
+    def expand_marginals(self, nodes: FloatArray) -> FloatArray:
         """Return the marginals of the whole network, given those of the smaller one."""
-        return nodes if self.mirror is None else self.mirror.leave(nodes)
+        return nodes if self.mirror is None else self.mirror.expand_marginals(nodes)
 
-    def trace_back(self, z: IntArray) -> IntArray:
+    def expand_assignment(self, z: IntArray) -> IntArray:
         """Return the assignment of the whole network, given that of the smaller one."""
-        return z if self.mirror is None else self.mirror.trace_back(z)
+        return z if self.mirror is None else self.mirror.expand_assignment(z)
 
 
 def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
-    """Return a function that reduces the network for given unaries.
+    """Return a function that reduces a network for given unaries.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
     Raises
     ------
     NetworkError
-        When called: if one of the steps shows that no joint assignment is possible; the error shows
-        the contradicting cycle or chain.
+        When called: if one of the steps finds that no joint assignment is possible; the error shows
+        the cycle of odd length, or the steps of the contradiction.
 
     Examples
     --------
-    With two states, four nodes in a ring of cannot-links become one node:
+    With two states, four nodes in a cycle of cannot-links are contracted into one node:
 
     >>> ring = Graph(4, np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), np.full(4, -np.inf))
     >>> reduced = reducer(ring)(np.zeros((4, 2)))
@@ -126,10 +126,10 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
         mirror = mirrored() if n_states == 2 else None
         h, part, constant = unary, graph, 0.0
         if mirror is not None:
-            h, part, constant = mirror.enter(unary), mirror.graph, mirror.constant
+            h, part, constant = mirror.contract_unary(unary), mirror.graph, mirror.constant
             if (h.max(axis=1) == -np.inf).any():
-                # The evidence contradicts itself in a contracted node; run the second step on the
-                # whole graph, so that its error can show the chain.
+                # The evidence contradicts itself in a contracted node. Run the second step on the
+                # whole graph, so that the error can show the steps of the contradiction.
                 exclude_states(graph, unary > -np.inf)
         possible = h > -np.inf
         if n_states > 1 and possible.all():
@@ -145,37 +145,37 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
 
 
 class Consistent(NamedTuple):
-    """A network with the same nodes and fewer edges, and the terms of the removed edges."""
+    """A network with the same nodes and fewer edges, and the contributions of removed edges."""
 
     graph: Graph
-    """The remaining edges: they can still have an effect and connect nodes that are not fixed."""
+    """Graph of the remaining edges: those between nodes that are not fixed and can be equal."""
     addend: FloatArray
-    """(n_nodes, K) terms of removed edges, to be added to the unaries; -inf for excluded states."""
+    """(n_nodes, K) contributions of removed edges to the unaries; -inf for excluded states."""
     constant: float
-    """Term of edges between fixed nodes in log Z."""
+    """Contribution of edges between fixed nodes to log Z."""
     kept: BoolArray
-    """(E,) True for the remaining edges."""
+    """(E,) booleans: True for the edges that remain."""
 
 
 def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
-    """Remove the states and edges that evidence decides, including all consequences.
+    """Remove the states that evidence excludes, and the edges that then have no effect.
 
     Parameters
     ----------
     graph : Graph
         A simplified graph.
     possible : (n_nodes, K) bool array
-        States that the evidence allows each node, at least one.
+        True for the states that evidence allows for each node, at least one.
 
     Returns
     -------
     Consistent
-        The remaining network. It has the same marginals, and the same log Z up to a constant.
+        The remaining network, which has the same marginals and, up to a constant, the same log Z.
 
     Raises
     ------
     NetworkError
-        If a node loses all of its states; the error shows the chain from the evidence to it.
+        If a node loses all of its states; the error shows the steps of the contradiction.
 
     Notes
     -----
@@ -211,24 +211,24 @@ def propagate_evidence(graph: Graph, possible: BoolArray) -> Consistent:
 
 
 def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
-    """Return the states that remain after each fixed node excludes its state from its neighbours.
+    """Exclude the state of each fixed node for its cannot-linked neighbours, repeatedly.
 
     Parameters
     ----------
     graph : Graph
         A simplified graph.
     allowed : (n_nodes, K) bool array
-        The states that the evidence on each node allows.
+        True for the states that the evidence on each node allows.
 
     Returns
     -------
     (n_nodes, K) bool array
-        The remaining states. The time is O(n_nodes K) plus the number of edges of fixed nodes.
+        True for the remaining states. The time is O(n_nodes K + number of edges of fixed nodes).
 
     Raises
     ------
     NetworkError
-        If a node loses all of its states; the error shows the steps from the evidence to it.
+        If a node loses all of its states; the error shows the steps of the contradiction.
 
     Examples
     --------
@@ -247,18 +247,18 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
     forbidden = edge_matrix(keep_cannot_links(graph))
     given, rounds = allowed, list[tuple[IntArray, IntArray]]()
     allowed = allowed.copy()
-    held = np.flatnonzero(allowed.sum(axis=1) == 1)
-    while len(held):
-        rounds.append((held, allowed[held].argmax(axis=1)))
-        rows = forbidden[held]
-        state = np.repeat(allowed[held].argmax(axis=1), np.diff(rows.indptr))
+    newly_fixed = np.flatnonzero(allowed.sum(axis=1) == 1)
+    while len(newly_fixed):
+        rounds.append((newly_fixed, allowed[newly_fixed].argmax(axis=1)))
+        rows = forbidden[newly_fixed]
+        state = np.repeat(allowed[newly_fixed].argmax(axis=1), np.diff(rows.indptr))
         nodes = np.unique(rows.indices[allowed[rows.indices, state]])
         allowed[rows.indices, state] = False
         n_left = allowed[nodes].sum(axis=1)
         if not n_left.all():
-            steps = _steps_of_round(forbidden, given, rounds, int(nodes[n_left.argmin()]))
+            steps = _trace_contradiction(forbidden, given, rounds, int(nodes[n_left.argmin()]))
             _raise_contradiction(graph, steps, given.shape[1])
-        held = nodes[n_left == 1]
+        newly_fixed = nodes[n_left == 1]
     return allowed
 
 
@@ -266,18 +266,18 @@ def exclude_states(graph: Graph, allowed: BoolArray) -> BoolArray:
 
 
 class _Step(NamedTuple):
-    """A node that was fixed or lost its last state."""
+    """Step of a contradiction: a node that was fixed, or that lost its last state."""
 
     node: int
-    """The node."""
+    """Index of the node."""
     state: int | None
-    """Its remaining state; None if it has none."""
+    """Remaining state of the node; None if none remains."""
     by: list[int]
-    """Neighbours that excluded its other states."""
+    """Neighbours that excluded the other states of the node."""
 
 
 def _raise_contradiction(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
-    """Raise ``NetworkError`` with the steps from the evidence to a node without a state."""
+    """Raise ``NetworkError`` with the steps of a contradiction."""
     names = {step.node: place for place, step in enumerate(steps)}
     shown = [_show_step(step, names) for step in steps]
     if len(shown) > 2 * SHOWN_STEPS:
@@ -289,13 +289,13 @@ def _raise_contradiction(graph: Graph, steps: list[_Step], n_states: int) -> NoR
     )
 
 
-def _steps_of_round(
+def _trace_contradiction(
     forbidden: sparse.csr_array,
     given: BoolArray,
     rounds: list[tuple[IntArray, IntArray]],
     clash: int,
 ) -> list[_Step]:
-    """Return all steps that lead to the contradiction, in the order in which they were found."""
+    """Return all steps that lead to the node without a state, in the order of their rounds."""
     n_rounds = len(rounds)
     state, when = np.full(len(given), -1), np.full(len(given), n_rounds)
     for number, (fixed, states) in enumerate(rounds):
@@ -318,7 +318,7 @@ def _steps_of_round(
 
 
 def _show_step(step: _Step, names: dict[int, int]) -> str:
-    """Return the text of one step, with placeholders for node names."""
+    """Return one step as text, with placeholders for the names of nodes."""
     left = "no state" if step.state is None else f"only the state {step.state}"
     if not step.by:
         return f"the evidence leaves {{{names[step.node]}}} {left}"
@@ -330,37 +330,37 @@ def _show_step(step: _Step, names: dict[int, int]) -> str:
 
 
 class Mirror(NamedTuple):
-    """A contracted network of two states, with the mapping from and to the original one."""
+    """A contracted network of two states, with functions that map to it and back."""
 
     graph: Graph
-    """Contracted nodes, with edges of finite log-weight."""
+    """Graph of the contracted nodes, whose edges have finite log-weight."""
     node_of: IntArray
     """(n_nodes,) contracted node of each node."""
     parity: BoolArray
-    """(n_nodes,) True if a node has the opposite state of its contracted node."""
+    """(n_nodes,) parity: True if a node has the opposite state of its contracted node."""
     constant: float
-    """Constant that edges add to log Z in every assignment."""
+    """Sum of the log-weights that every assignment contains, to be added to log Z."""
 
-    def enter(self, unary: FloatArray) -> FloatArray:
-        """Return (contracted, 2) log-potentials: sums over member nodes, mirrored by parity."""
+    def contract_unary(self, unary: FloatArray) -> FloatArray:
+        """Return the (n_contracted, 2) unaries of contracted nodes: sums of mirrored unaries."""
         u, n = self._mirror_rows(unary), self.graph.n_nodes
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
-    def leave(self, of_contracted: FloatArray) -> FloatArray:
-        """Return the nodes' marginals from the marginals (n_contracted, 2) of contracted nodes."""
+    def expand_marginals(self, of_contracted: FloatArray) -> FloatArray:
+        """Return the marginals of all nodes from those (n_contracted, 2) of contracted nodes."""
         return self._mirror_rows(of_contracted[self.node_of])
 
-    def trace_back(self, s: IntArray) -> IntArray:
-        """Return the nodes' states from the states of contracted nodes."""
+    def expand_assignment(self, s: IntArray) -> IntArray:
+        """Return the states of all nodes from those of the contracted nodes."""
         return s[self.node_of] ^ self.parity.astype(np.intp)
 
     def _mirror_rows(self, rows: FloatArray) -> FloatArray:
-        """Return the rows with swapped columns for nodes of the opposite state."""
+        """Swap the two columns in the rows of nodes of parity 1."""
         return np.where(self.parity[:, None], rows[:, ::-1], rows)
 
 
 def contract_mirrored(graph: Graph) -> Mirror | None:
-    """Contract the cannot-links of a network of two states.
+    """Contract nodes that are connected by cannot-links, in a network of two states.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     Returns
     -------
     Mirror, or None
-        The smaller network; None if there is no cannot-link.
+        The contracted network; None if there is no cannot-link.
 
     Raises
     ------
@@ -380,7 +380,7 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
 
     Examples
     --------
-    Two cannot-links form a path; a preference connects its ends, which have the same colour:
+    Two cannot-links form a path, and a preference connects its ends, which have the same colour:
 
     >>> path = np.array([[0, 1], [1, 2], [0, 2]])
     >>> mirror = contract_mirrored(Graph(3, path, np.array([-np.inf, -np.inf, 0.7])))
@@ -390,38 +390,39 @@ def contract_mirrored(graph: Graph) -> Mirror | None:
     is_hard = graph.weights == -np.inf
     if not is_hard.any():
         return None
-    node_of, parity = _two_colours(keep_cannot_links(graph))
+    node_of, parity = _find_two_colouring(keep_cannot_links(graph))
     soft = graph.edges[~is_hard]
     ends, opposite = node_of[soft], parity[soft[:, 0]] != parity[soft[:, 1]]
     inside = ends[:, 0] == ends[:, 1]
     w = graph.weights[~is_hard]
-    # Ends of opposite colours give w [s ≠ s'] = w - w [s = s'] between two contracted nodes. Within
-    # one contracted node, an edge adds w if its ends have the same colour, else nothing.
+    # Between two contracted nodes, an edge whose ends have opposite colours contributes
+    # w [s ≠ s'] = w - w [s = s']. Within one contracted node, an edge contributes w if its ends
+    # have the same colour.
     constant = float(w[inside != opposite].sum())
     signed = np.where(opposite, -w, w)[~inside]
-    # Errors name a contracted node by its first member.
+    # Errors name a contracted node by the first of its nodes.
     names = graph.named(np.unique(node_of, return_index=True)[1])
     smaller = simplify(Graph(int(node_of.max()) + 1, ends[~inside], signed, names))
     return Mirror(smaller, node_of, parity, constant)
 
 
-def _two_colours(graph: Graph) -> tuple[IntArray, BoolArray]:
-    """Return the component and the colour of every node, or raise an error with an odd cycle."""
+def _find_two_colouring(graph: Graph) -> tuple[IntArray, BoolArray]:
+    """Return component and colour of every node, or raise an error that shows an odd cycle."""
     hard = edge_matrix(graph)
-    node_of, parity, is_odd = two_colours(hard)
+    node_of, parity, is_odd = find_two_colours(hard)
     if is_odd.any():
-        cycle = np.array(_odd_cycle(hard, int(is_odd.argmax())))
+        cycle = np.array(_find_odd_cycle(hard, int(is_odd.argmax())))
         raise NetworkError(
-            "no joint assignment of {nodes} is possible with K = 2: cannot-links tie them in a "
-            f"cycle of odd length, {_in_words(len(cycle))} - {{0}}, along which two states cannot "
-            "alternate. Use more components, or remove one of these cannot-links.",
+            "no joint assignment of {nodes} is possible with K = 2: cannot-links connect them in a "
+            f"cycle of odd length, {_format_chain(len(cycle))} - {{0}}, along which two states "
+            "cannot alternate. Use more components, or remove one of these cannot-links.",
             graph.named(cycle),
         )
     return node_of, parity
 
 
-def _odd_cycle(hard: csr_array, start: int) -> list[int]:
-    """Return the nodes of a cycle of odd length in the component of a node."""
+def _find_odd_cycle(hard: csr_array, start: int) -> list[int]:
+    """Find a cycle of odd length in the component of node ``start``; return its nodes in order."""
     order, before = csgraph.breadth_first_order(hard, start, directed=False)
     depth = np.full(hard.shape[0], -1)
     depth[start] = 0
@@ -437,8 +438,8 @@ def _odd_cycle(hard: csr_array, start: int) -> list[int]:
     return left[::-1] + right[:-1]
 
 
-def _in_words(n: int) -> str:
-    """Return placeholders for the nodes of a chain, without the middle of a long chain."""
+def _format_chain(n: int) -> str:
+    """Return a chain of n placeholders as text, without the middle of a long chain."""
     places = [f"{{{i}}}" for i in range(n)]
     if n > 10:
         places[5:-4] = [f"... ({n - 9} more)"]

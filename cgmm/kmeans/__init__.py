@@ -1,8 +1,8 @@
 """K-means with side information, the limit of a mixture whose variance goes to zero.
 
-It consists of one loop (Lloyd's), several assignment rules, and two estimators. Chapter 11 explains
-it, beginning with :mod:`~cgmm.kmeans.loop`. Whether hard relations can be satisfied at all does not
-depend on K-means, so :mod:`cgmm.inference.feasible` decides it.
+The package consists of Lloyd's loop, several assignment rules, and two estimators. Chapter 11
+explains it; read :mod:`~cgmm.kmeans.loop` first. Whether hard relations can be satisfied at all
+does not depend on K-means, so :mod:`cgmm.inference.feasible` decides this.
 """
 
 from cgmm.inference.feasible import SearchBudgetError

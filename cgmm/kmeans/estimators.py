@@ -1,13 +1,13 @@
 """The estimators COPKMeans and PCKMeans, with the interface of scikit-learn.
 
-``fit`` contracts the relations into a network, runs Lloyd's loop from several starts, and keeps the
-best run. Users call these classes directly. Chapter 11 explains them.
+``fit`` contracts the relations into a network, runs Lloyd's loop from several initialisations, and
+keeps the best run. Users call these classes directly. Chapter 11 explains them.
 
 =======  ==================================================================
 N, D     number of points x_i and of dimensions, e.g. 150 and 4
 K, μ_k   number of clusters and their centres, e.g. μ_1 = [5.0, 3.4]
-side     the relations as a network, whose nodes are assigned to clusters
-rule     function that assigns nodes to centres, e.g. the result of pck_rule
+side     network of the relations, whose nodes are assigned to clusters
+rule     function that assigns nodes to clusters, e.g. the result of pck_rule
 =======  ==================================================================
 """
 
@@ -36,8 +36,8 @@ from cgmm.inference.feasible import MAX_SEARCH
 from cgmm.kmeans.loop import (
     LloydRun,
     Nodes,
-    broken,
     engine_rule,
+    find_broken,
     lloyd,
     pck_rule,
     run_to_convergence,
@@ -58,10 +58,10 @@ from cgmm.numerics import (
 )  # fmt: skip
 from cgmm.runs import Rng, Versioned, best_of, random_source
 
-# Weights below this fraction of a typical squared distance hardly ever change an assignment.
-SLIGHT = 0.01
+# Weights below this fraction of half the mean squared distance rarely change an assignment.
+NEGLIGIBLE = 0.01
 COUNT = [Interval(Integral, 1, None, closed="left")]
-INSTEAD_OF_Y = (
+ADVICE_FOR_Y = (
     "Known classes become relations by must_link=cgmm.scenarios.links_of_chunklets("
     "cgmm.network.number_classes(y)[1])."
 )
@@ -70,7 +70,7 @@ INSTEAD_OF_Y = (
 class ConstrainedKMeans(
     Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Base class of both estimators: choice of starts, runs, prediction for new points."""
+    """Base class of both estimators: initialisation, restarts, and prediction for new points."""
 
     _parameter_constraints = {
         "n_clusters": COUNT,
@@ -83,7 +83,7 @@ class ConstrainedKMeans(
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
-    # Factor of squared distances in the objective; PCKMeans overrides it with one half.
+    # The objective contains squared distances times this factor; in PCKMeans it is one half.
     _factor = 1.0
 
     def __init__(
@@ -110,9 +110,9 @@ class ConstrainedKMeans(
         self.verbose = verbose
 
     def _check(self, X: ArrayLike, y: object, **relations: ArrayLike | None) -> FloatArray:
-        """Return the checked training points; warn if y or relations are probably misread."""
+        """Check training points and return them; warn if y or relations are probably misread."""
         self._validate_params()
-        warn_ignored(y, INSTEAD_OF_Y)
+        warn_ignored(y, ADVICE_FOR_Y)
         check_rows(X, **relations)
         with explain_missing(X):
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=self.n_clusters)
@@ -123,30 +123,30 @@ class ConstrainedKMeans(
         self, X: FloatArray, side: SideInformation, chunklets: IntArray,
         sample_weight: ArrayLike | None,
     ) -> Self:  # fmt: skip
-        """Set the attributes from the best of n_init runs of Lloyd's loop over ``side``'s nodes."""
+        """Run Lloyd's loop ``n_init`` times over the nodes of ``side``; keep the best run."""
         rng, graph = random_source(self.random_state), side.graph
         weights = check_sample_weight(sample_weight, len(X), self.n_clusters)
-        # Centring keeps the means accurate if the data have a large offset.
+        # Centre the data, so that means are accurate even if the data have a large offset.
         offset = np.average(X, axis=0, weights=weights)
         nodes = Nodes.of(X - offset, side, self._factor, weights)
         tol = self.tol * np.average(np.square(X - offset), axis=0, weights=weights).mean()
         # Points of weight zero cannot be seeds.
         has_weight = slice(None) if weights is None else weights > 0
         groups = np.unique(chunklets[has_weight], return_inverse=True)[1]
-        starts = partial(self._starts, X[has_weight], groups, graph, rng, offset)
+        initialise = partial(self._list_initial_centres, X[has_weight], groups, graph, rng, offset)
 
         def one_run(number: int) -> LloydRun:
-            steps = lloyd(nodes, graph, best_start(starts(), nodes), rule)
+            steps = lloyd(nodes, graph, best_start(initialise(), nodes), rule)
             return run_to_convergence(steps, tol, self.max_iter, self.verbose, number)
 
         try:
             if self.inference is None:
-                hint = lambda: run_without_edges(nodes, starts()[0]).labels  # noqa: E731
+                hint = lambda: run_without_edges(nodes, initialise()[0]).labels  # noqa: E731
                 search = {"max_search": self.max_search, "rng": rng, "hint": hint}
                 rule = pck_rule(graph, self.n_clusters, **search)
             else:
                 rule = engine_rule(graph, self.inference)
-            # Centres given by the user are the same in every run, so one run suffices.
+            # If the user gives the centres, all runs would be equal, so one run suffices.
             run = best_of(one_run, self.n_init if isinstance(self.init, str) else 1)
         except NetworkError as error:
             raise error.renamed(side.first_points, "point") from None
@@ -157,15 +157,15 @@ class ConstrainedKMeans(
         self.converged_ = run.converged
         squares = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
         self.inertia_ = float(squares.sum() if weights is None else weights @ squares)
-        # Warn last: the model stays complete if users turn the warning into an error.
+        # Warn at the end, so that the model is complete even if the warning becomes an error.
         _warn_of_run(run, self.n_clusters, self.max_iter)
-        _warn_of_slight_weights(graph, run.step.labels, self.inertia_ / 2 / nodes.sizes.sum())
+        _warn_of_small_weights(graph, run.step.labels, self.inertia_ / 2 / nodes.sizes.sum())
         return self
 
-    def _starts(
+    def _list_initial_centres(
         self, X: FloatArray, chunklets: IntArray, graph: Graph, rng: Rng, offset: FloatArray
     ) -> list[FloatArray]:
-        """Return the candidate starts, each (K, D) centres relative to the offset."""
+        """Return candidates for the initial centres, each (K, D), relative to the offset."""
         if isinstance(self.init, str):
             names = choose_seedings(self.init, self.n_clusters, chunklets, graph)
             return [SEEDINGS[name](X, chunklets, self.n_clusters, rng) - offset for name in names]
@@ -173,12 +173,12 @@ class ConstrainedKMeans(
         if centres.shape != shape or not np.isfinite(centres).all():
             raise ValueError(
                 f"init has shape {centres.shape}; as centres it must have (K, D) = {shape}, and "
-                "hold finite numbers."
+                "contain finite numbers."
             )
         return [centres - offset]
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """Return the nearest centre of each point; relations affect training points only.
+        """Return the cluster of the nearest centre of each point; relations have no effect.
 
         Parameters
         ----------
@@ -188,12 +188,12 @@ class ConstrainedKMeans(
         Returns
         -------
         (N,) int array
-            The cluster.
+            The cluster of each point.
         """
         return self.transform(X).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the distances to the centres.
+        """Return the distance of each point from each centre.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class ConstrainedKMeans(
         Returns
         -------
         (N, K) array
-            ``|x_i - μ_k|``, in units of the data.
+            Distances ``|x_i - μ_k|``, in units of the data.
         """
         check_is_fitted(self, "cluster_centers_")
         with explain_missing(X):
@@ -234,40 +234,40 @@ class ConstrainedKMeans(
 class COPKMeans(ConstrainedKMeans):
     """K-means whose clusters break no relation.
 
-    Must-links are contracted: linked points are assigned together. Cannot-links make the
+    Must-links are contracted, so linked points are assigned together. Cannot-links make the
     assignment a colouring problem, which the sequential algorithm of Wagstaff et al. (2001) can
     fail to solve although a solution exists. This estimator raises an error only if no solution
-    exists, and names the points that cause it, or if the search runs out of steps.
+    exists, and then names the points that cause this, or if the search runs out of steps.
 
     Parameters
     ----------
     n_clusters : int, default=8
         K.
     init : {"auto", "chunklets", "k-means++", "random"} or (K, D) array, default="auto"
-        Initial centres: large chunklets that are far apart (:func:`chunklet_seeds`; without
-        must-links this is k-means++), points chosen by k-means++, points drawn uniformly, or the
-        given array. "auto" tries 2 (K + 1) starts, at most 12, of the first two kinds for six
-        iterations each, and continues from the one of lowest objective. Without relations "auto"
-        is one start of k-means++.
+        Initial centres: "chunklets" are large chunklets that are far apart (:func:`chunklet_seeds`;
+        without must-links this is k-means++), "k-means++" are points chosen by k-means++, and
+        "random" are points drawn uniformly. "auto" makes 2 (K + 1) initialisations, at most 12, of
+        the first two kinds, runs six iterations of each, and continues the one of lowest objective;
+        without relations it makes one initialisation by k-means++.
     n_init : int, default=1
-        Runs from different starts; the one with the lowest objective is kept. A given ``init`` is
-        run once.
+        Number of runs from different initial centres; the run of lowest objective is kept. If
+        ``init`` is an array, there is one run.
     max_iter : int, default=300
-        Most iterations of one run.
+        Maximum number of iterations of a run.
     tol : float, default=1e-4
-        A run stops when the centres move by less than this share of the mean variance of the
-        columns (squared distances, as in scikit-learn), or when no assignment changes.
+        A run stops if the sum of squared moves of the centres is below this fraction of the mean
+        variance of the columns, as in scikit-learn, or if no assignment changes.
     inference : str or callable, default=None
         An engine with ``most_probable``, or its name, which finds the best assignment in each
         iteration. If this is too costly, "exact" raises an error and "auto" uses the best
-        assignment that it finds. None: the best assignment if it can be proved cheaply, else a
-        descent; see ``assignment_optimal_``.
+        assignment that it finds. None: the best assignment if it can be proved at low cost,
+        otherwise the best one that a search finds; see ``assignment_optimal_``.
     max_search : int, default=1000000
-        Steps of the search for a first assignment that breaks no cannot-link.
+        Maximum number of steps of the search for a first assignment that breaks no cannot-link.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the starts, and of the search's restarts.
+        Seed of the initial centres, and of the restarts of the search.
     verbose : int, default=0
-        1: print a line per run; 2: print a line per iteration too.
+        1: print a line per run. 2: also print a line per iteration.
 
     Attributes
     ----------
@@ -282,9 +282,9 @@ class COPKMeans(ConstrainedKMeans):
     history_ : (n,) array
         The objective of each assignment with its own centres; it never rises.
     n_iter_ : int
-        Iterations of the run that was kept.
+        Number of iterations of the run that was kept.
     converged_ : bool
-        True if this run converged.
+        True if the run that was kept converged.
     assignment_optimal_ : bool
         True if ``labels_`` is proved to be the best assignment to ``cluster_centers_``.
     n_features_in_, feature_names_in_
@@ -292,8 +292,8 @@ class COPKMeans(ConstrainedKMeans):
 
     Notes
     -----
-    [lu2007, eqs. C.16 to C.18]. Without relations the iterations are those of
-    ``sklearn.cluster.KMeans`` from the same start.
+    This is [lu2007, eqs. C.16 to C.18]. Without relations the iterations are those of
+    ``sklearn.cluster.KMeans`` from the same initial centres.
 
     Examples
     --------
@@ -325,10 +325,10 @@ class COPKMeans(ConstrainedKMeans):
         cannot_link : (P, 2) int array-like, default=None
             Pairs of points that do not share a cluster.
         sample_weight : (N,) array, default=None
-            Number of copies that each point represents, not negative; its squared distance is
-            multiplied by it. A weight of 2 means two points in the same cluster. Relations count
-            once, whatever the weights. Starts ignore weights, except that points of weight zero
-            are never seeds.
+            Number of copies that each point represents, not negative; the squared distance of the
+            point is multiplied by it. A weight of 2 means two points in the same cluster. Weights
+            do not affect relations. They do not affect initial centres either, except that points
+            of weight zero are never seeds.
 
         Returns
         -------
@@ -338,18 +338,18 @@ class COPKMeans(ConstrainedKMeans):
         ------
         ValueError
             If the data are not finite or too few, if relations contradict each other or cannot be
-            satisfied with K clusters (the error names the points that cause it), or if ``init``
-            does not fit.
+            satisfied with K clusters (the error names the points that cause this), or if ``init``
+            has the wrong shape.
         SearchBudgetError
-            If ``max_search`` steps do not suffice to decide whether relations can be satisfied.
+            If ``max_search`` steps do not suffice to decide if relations can be satisfied.
         KeyboardInterrupt
-            If interrupted before the first iteration ends.
+            If the user interrupts the fit before the first iteration ends.
 
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached ``max_iter``, was interrupted from the keyboard (its last state
-            is kept), or has empty clusters.
+            If the run that is kept reached ``max_iter``, was interrupted from the keyboard (its
+            last state is kept), or has empty clusters.
         """
         X = self._check(X, y, must_link=must_link, cannot_link=cannot_link)
         side = SideInformation.build(len(X), must_link=must_link, cannot_link=cannot_link)
@@ -369,8 +369,8 @@ class PCKMeans(ConstrainedKMeans):
 
     so w is in squared units of the data: a point breaks a relation of weight w if this reduces half
     its squared distance by more than w. To convert log-odds into such weights, multiply them by
-    the variance of a column within a cluster. With ``w=0`` the relations only determine the start,
-    which is the seeded K-means of Basu, Banerjee and Mooney (2002).
+    the variance of a column within a cluster. With ``w=0`` the relations determine only the initial
+    centres, as in the seeded K-means of Basu, Banerjee and Mooney (2002).
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ class PCKMeans(ConstrainedKMeans):
     inertia_ : float
         ``Σ_i |x_i - μ_{z_i}|²`` of ``labels_`` and ``cluster_centers_``, without penalties.
     objective_ : float
-        The minimised objective J; weights of relations on the same pair are added first.
+        The minimised objective J; the weights of several relations of one pair are added.
     history_ : (n,) array
         J of each assignment with its own centres; it never rises.
     cluster_centers_, n_iter_, converged_, assignment_optimal_, n_features_in_, feature_names_in_
@@ -454,8 +454,8 @@ class PCKMeans(ConstrainedKMeans):
             Pairs of points that should not share a cluster, each with weight ``w``.
         preferences : (P, 3) array-like, default=None
             Rows ``i, j, weight``, like those of ``SideInformation.build`` but in squared units of
-            the data, positive for pairs that should share a cluster. ±inf makes the relation hard.
-            Weights of the same pair are added.
+            the data, positive for pairs that should share a cluster. ±inf makes a relation hard.
+            The weights of rows with the same pair are added.
         sample_weight : (N,) array, default=None
             See :meth:`COPKMeans.fit`.
 
@@ -468,7 +468,7 @@ class PCKMeans(ConstrainedKMeans):
         ValueError
             If the data are not finite or have too few rows, if a relation does not refer to two
             points, if hard relations contradict each other or cannot be satisfied, or if ``init``
-            does not fit.
+            has the wrong shape.
         SearchBudgetError
             See :meth:`COPKMeans.fit`; raised only if relations are hard.
         KeyboardInterrupt
@@ -479,8 +479,8 @@ class PCKMeans(ConstrainedKMeans):
         ConvergenceWarning
             See :meth:`COPKMeans.fit`.
         UserWarning
-            If relations are broken and all their weights are small compared with squared
-            distances, so that they hardly change the assignment.
+            If relations are broken, and all weights are so small compared with squared
+            distances that they hardly affect the assignment.
         """
         known = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
         X = self._check(X, y, **known)
@@ -490,7 +490,8 @@ class PCKMeans(ConstrainedKMeans):
         w = np.repeat([self.w, -self.w], [len(must), len(cannot)])
         rows = np.column_stack([np.concatenate([must, cannot]), w])
         rows = np.concatenate([rows, read_rows("preferences", preferences, 3)])
-        # `contracted` does not warn of weights in (0, 1): here they are no probabilities.
+        # Weights in (0, 1) are no mistaken probabilities here, so use `contracted`, which does not
+        # warn about them.
         side = contracted(len(X), preferences=rows)
         return self._fit(X, side, closure(len(X), must), sample_weight)
 
@@ -499,7 +500,7 @@ class PCKMeans(ConstrainedKMeans):
 
 
 def _warn_of_run(run: LloydRun, n_clusters: int, max_iter: int) -> None:
-    """Warn if the kept run was interrupted, did not converge, or has empty clusters."""
+    """Warn if the run that is kept was interrupted, did not converge, or has empty clusters."""
     remarks, n_used = [], len(np.unique(run.step.labels))
     if run.interrupted:
         remarks += [f"interrupted; the best run so far, of {run.n_iter} iterations, is kept."]
@@ -507,7 +508,7 @@ def _warn_of_run(run: LloydRun, n_clusters: int, max_iter: int) -> None:
         remarks += [f"did not converge in {max_iter} iterations; increase max_iter or tol."]
     if n_used < n_clusters:
         remarks += [
-            f"only {n_used} of {n_clusters} clusters have points: more would not lower the "
+            f"only {n_used} of {n_clusters} clusters have points, because more would not lower the "
             "objective. There may be duplicates, or must-links may leave too few groups; use "
             f"n_clusters={n_used}."
         ]
@@ -515,14 +516,14 @@ def _warn_of_run(run: LloydRun, n_clusters: int, max_iter: int) -> None:
         warn_caller(remark, ConvergenceWarning)
 
 
-def _warn_of_slight_weights(graph: Graph, z: IntArray, half_square: float) -> None:
-    """Warn if relations are broken and their weights are negligible beside squared distances."""
+def _warn_of_small_weights(graph: Graph, z: IntArray, half_square: float) -> None:
+    """Warn if relations are broken and their weights are tiny compared with squared distances."""
     weights = np.abs(graph.weights[np.isfinite(graph.weights)])
-    n_broken, top = int(broken(graph, z).sum()), weights.max(initial=0.0)
-    if n_broken and 0 < top < SLIGHT * half_square:
+    n_broken, largest = int(find_broken(graph, z).sum()), weights.max(initial=0.0)
+    if n_broken and 0 < largest < NEGLIGIBLE * half_square:
         warn_caller(
             f"{n_broken} of {len(graph.edges)} relations are broken: a weight is in squared units "
-            f"of the data, and the largest, {top:.3g}, is slight beside {half_square:.3g}, half "
+            f"of the data, and the largest, {largest:.3g}, is small beside {half_square:.3g}, half "
             "the mean squared distance of a point from its centre. Standardise the columns of X, "
             "or raise the weights: w=np.inf makes relations hard.",
             UserWarning,

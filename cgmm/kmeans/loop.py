@@ -1,8 +1,8 @@
 """Lloyd's iteration: alternately assign nodes to centres and move centres to the means.
 
-The estimators and the starts of mixtures call it; chapter 11 explains it. Relations between points
-affect only the assignment, which is the task of a *rule*. The loop takes any rule, just as EM takes
-any inference engine:
+The estimators, and the initialisation of mixtures, call this file; chapter 11 explains it.
+Relations between points affect only the assignment, which is computed by a function called a
+*rule*. The loop accepts any rule, just as EM accepts any inference engine:
 
 =============================================  =================================================
 :func:`~cgmm.kmeans.nearest_rule`              each node to the nearest centre: plain K-means, or
@@ -55,23 +55,24 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 # ------------------------------------------------------------ the iteration
 
 
-# Points of weight zero get this weight, which is too small to change a sum.
-ALMOST_NONE = 1e-200
+# Points of weight zero get this weight instead, which is too small to change a sum.
+TINY_WEIGHT = 1e-200
 
 Rule = Callable[..., tuple[IntArray, bool]]
 """Function from costs (M, K) and the previous assignment, or None, to the new assignment (M,) and
-a flag that is True if it is proved optimal. It is never worse than the previous assignment."""
+a flag that is True if it is proved optimal. A rule never returns a worse assignment than the
+previous one."""
 
 
 class Step(NamedTuple):
-    """State of the loop after an assignment."""
+    """State of Lloyd's loop after an assignment."""
 
     centres: FloatArray
     """(K, D) μ_k."""
     labels: IntArray
     """(M,) z_j, the assignment to these centres."""
     objective: float
-    """J of these centres and labels."""
+    """Objective J of these centres and labels."""
     optimal: bool
     """True if the assignment is proved to be the best for these centres."""
 
@@ -79,31 +80,31 @@ class Step(NamedTuple):
 def lloyd(
     nodes: Nodes, graph: Graph, centres: FloatArray, rule: Rule, z: IntArray | None = None
 ) -> Iterator[Step]:
-    """Yield the steps of Lloyd's iteration without end; the caller decides when to stop.
+    """Run Lloyd's iteration without end and yield its steps; the caller decides when to stop.
 
     Parameters
     ----------
     nodes : Nodes
         The nodes to assign.
     graph : Graph
-        Relations between nodes; a broken edge of finite log-weight costs its absolute value.
+        Relations between nodes; a broken edge costs the absolute value of its finite log-weight.
     centres : (K, D) array
         The initial centres.
     rule : callable
         The assignment rule.
     z : (M,) int array, default=None
-        An assignment to continue from; it must break no hard relation.
+        Previous assignment, if the iteration continues; it must break no hard relation.
 
     Yields
     ------
     Step
-        First the initial centres with their assignment. The objective never rises.
+        The first step is the initial centres with their assignment. The objective never rises.
 
     Notes
     -----
-    [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] if all edges are cannot-links. Before centres
-    move, a cluster without points is given the node whose cost falls most by having a centre of its
-    own. An empty cluster has no cannot-links, so this breaks no relation.
+    This is [lu2007, eq. 4.1], and [lu2007, eqs. C.16 to C.18] if all edges are cannot-links. Before
+    the centres move, each empty cluster gets the node whose cost falls most if it has a centre of
+    its own. This breaks no cannot-link, because an empty cluster has no nodes.
 
     Examples
     --------
@@ -117,19 +118,19 @@ def lloyd(
     while True:
         costs = nodes.costs(centres)
         z, optimal = rule(costs, z)
-        objective = total_cost(costs, graph, z) + nodes.within
+        objective = compute_total_cost(costs, graph, z) + nodes.within
         yield Step(centres, z, objective, optimal)
         z = _fill_empty(costs, graph, z)
         centres = nodes.centres(z, centres)
 
 
 def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
-    """Move to each empty cluster the node whose cost falls most, if any node's cost falls."""
+    """Move to each empty cluster the node whose cost falls most, unless no cost would fall."""
     n_nodes, n_clusters = costs.shape
     for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
         own = costs[np.arange(n_nodes), z]
-        gain = own - _penalty_of_leaving(graph, z)
-        # A node that is alone in its cluster must stay, because it would leave an empty one.
+        gain = own - _compute_penalty_increase(graph, z)
+        # A node that is alone in its cluster must not move, because its cluster would be empty.
         gain[np.bincount(z, minlength=n_clusters)[z] == 1] = 0
         j = gain.argmax()
         if gain[j] > ROUNDING * costs.max():
@@ -138,8 +139,8 @@ def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
     return z
 
 
-def _penalty_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
-    """Return (M,) increases of the penalty if a node moves from its cluster to an empty one."""
+def _compute_penalty_increase(graph: Graph, z: IntArray) -> FloatArray:
+    """Return for each node (M,) by how much penalties increase if it moves to an empty cluster."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
     return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
@@ -149,7 +150,7 @@ def _penalty_of_leaving(graph: Graph, z: IntArray) -> FloatArray:
 
 
 class Nodes(NamedTuple):
-    """Nodes to be assigned: groups of must-linked points, represented by their means."""
+    """The nodes that are assigned: groups of must-linked points, represented by their means."""
 
     means: FloatArray
     """(M, D) m_j, the mean of each node's points."""
@@ -158,14 +159,14 @@ class Nodes(NamedTuple):
     factor: float
     """Factor of squared distances in the objective: 1 in COP-KMeans, ½ in PCKMeans."""
     within: float
-    """Constant part of the objective: squared distances of points from the means of their nodes."""
+    """Constant term of the objective: squared distances of points from the means of their nodes."""
 
     @classmethod
     def of(
         cls, X: FloatArray, side: SideInformation, factor: float = 1.0,
         sample_weight: FloatArray | None = None,
     ) -> Nodes:  # fmt: skip
-        """Return the nodes of a network over points.
+        """Compute means and sizes of the nodes of a network over points.
 
         Parameters
         ----------
@@ -181,7 +182,7 @@ class Nodes(NamedTuple):
         Returns
         -------
         Nodes
-            Means, sizes and the constant part of the objective.
+            Means, sizes and the constant term of the objective.
 
         Examples
         --------
@@ -190,15 +191,15 @@ class Nodes(NamedTuple):
         >>> nodes.means.ravel(), nodes.sizes, nodes.within
         (array([1., 5.]), array([2., 1.]), 2.0)
         """
-        # Nodes of weight zero are still assigned, so their means must be defined.
-        w = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, ALMOST_NONE)
+        # Nodes of weight zero are assigned too, so their means must be defined.
+        w = np.ones(len(X)) if sample_weight is None else np.maximum(sample_weight, TINY_WEIGHT)
         sizes = np.bincount(side.node_of, w).astype(float)
         means = np.ascontiguousarray(side.sum_over_nodes(X * w[:, None]) / sizes[:, None])
         within = factor * float(w @ np.square(X - means[side.node_of]).sum(axis=1))
         return cls(means, sizes, factor, within)
 
     def costs(self, centres: FloatArray) -> FloatArray:
-        """Return (M, K) costs c_jk, up to the constant ``within``, in squared units of the data.
+        """Return the costs c_jk (M, K) without ``within``, in squared units of the data.
 
         Parameters
         ----------
@@ -208,12 +209,13 @@ class Nodes(NamedTuple):
         Returns
         -------
         (M, K) array
-            ``factor n_j |m_j - μ_k|²``: the sum over the node's points, minus its scatter.
+            ``factor n_j |m_j - μ_k|²``: the sum of squared distances of the node's points from μ_k,
+            minus that from their own mean.
         """
         return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
 
     def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
-        """Return (K, D) means of the clusters; a cluster without points keeps its centre.
+        """Return the means of the clusters (K, D); a cluster without points keeps its centre.
 
         Parameters
         ----------
@@ -236,8 +238,8 @@ class Nodes(NamedTuple):
 # ------------------------------------------------------------ costs and penalties
 
 
-def total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
-    """Return J minus the constant ``within``: Σ_j c_jk for k = z_j, plus the penalties."""
+def compute_total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
+    """Return the objective J without ``within``: the costs of z plus the penalties."""
     return float(costs[np.arange(len(z)), z].sum()) + cost_of_broken(graph, z)
 
 
@@ -247,14 +249,15 @@ def cost_of_broken(graph: Graph, z: IntArray) -> float:
     Parameters
     ----------
     graph : Graph
-        Edges; cannot-links of log-weight ``-inf`` are skipped, because no rule breaks them.
+        Relations; cannot-links of log-weight ``-inf`` are ignored, because no rule breaks them.
     z : (M,) int array
         Cluster of each node.
 
     Returns
     -------
     float
-        w for each edge of w > 0 between clusters, ``|w|`` for each of w < 0 within one.
+        The sum of w over edges of w > 0 between clusters, and of ``|w|`` over edges of w < 0 within
+        a cluster.
 
     Examples
     --------
@@ -262,18 +265,18 @@ def cost_of_broken(graph: Graph, z: IntArray) -> float:
     >>> cost_of_broken(graph, np.array([0, 1, 1]))
     2.5
     """
-    # This is the second and third sum of [lu2007, eq. 4.1].
-    return float(np.abs(graph.weights[broken(graph, z)]).sum())
+    # These are the second and the third sum of [lu2007, eq. 4.1].
+    return float(np.abs(graph.weights[find_broken(graph, z)]).sum())
 
 
-def broken(graph: Graph, z: IntArray) -> BoolArray:
-    """Return (E,) booleans: True for the preferences that an assignment breaks."""
+def find_broken(graph: Graph, z: IntArray) -> BoolArray:
+    """Return (E,) booleans: True for the edges of finite log-weight that an assignment breaks."""
     together = z[graph.edges[:, 0]] == z[graph.edges[:, 1]]
     is_violated = np.where(together, graph.weights < 0, graph.weights > 0)
     return is_violated & np.isfinite(graph.weights)
 
 
-# ------------------------------------------------------------ the simplest rule
+# ------------------------------------------------------------ the rule without relations
 
 
 def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray, bool]:
@@ -284,12 +287,12 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
     costs : (M, K) array
         c_jk.
     z : ignored
-        Present for the common signature.
+        Present because all rules have this signature.
 
     Returns
     -------
     z : (M,) int array
-        The nearest centre; the first of several equally near ones.
+        The nearest centre of each node; the first one if several are equally near.
     optimal : bool
         Always True.
 
@@ -305,7 +308,7 @@ def nearest_rule(costs: FloatArray, z: IntArray | None = None) -> tuple[IntArray
 
 
 class LloydRun(NamedTuple):
-    """Result of one run, complete or interrupted."""
+    """Result of a run of Lloyd's loop, complete or interrupted."""
 
     step: Step
     """The last step."""
@@ -320,14 +323,14 @@ class LloydRun(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Score for comparing runs: minus the objective."""
+        """Score for comparing restarts: minus the objective."""
         return -self.step.objective
 
 
 def run_to_convergence(
     steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
 ) -> LloydRun:
-    """Take steps until convergence or ``max_iter``; return the last state if interrupted."""
+    """Run Lloyd's loop until convergence, ``max_iter`` or an interrupt; return the last state."""
     history, run = list[float](), cast("LloydRun", None)
     try:
         for t, step in enumerate(islice(steps, max_iter + 1)):
@@ -336,7 +339,7 @@ def run_to_convergence(
                 print(f"  iteration {t:4d}   objective {step.objective:.6f}")
             is_near = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
             same = 0 < t < max_iter and not is_near and np.array_equal(step.labels, run.step.labels)
-            # scikit-learn counts the extra step that shows that no assignment changed.
+            # Count the additional step that shows that no assignment changed, as scikit-learn does.
             run = LloydRun(step, history, t + same, is_near or same)
             if run.converged:
                 break
@@ -356,44 +359,45 @@ def run_to_convergence(
 def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     """Return the rule of COP-KMeans: a low-cost assignment that breaks no cannot-link.
 
-    Whether the relations can be satisfied at all does not depend on the costs, so this function
-    decides it once.
+    This function decides once if the relations can be satisfied, because costs do not affect this.
 
     Parameters
     ----------
     graph : Graph
-        Cannot-links between nodes: all weights ``-inf``.
+        Cannot-links between nodes, all of log-weight ``-inf``.
     n_clusters : int
         K.
     **search
         ``max_search``, ``rng``, ``hint`` of :func:`cgmm.inference.feasible_assignment`, which
-        searches for a first assignment without broken cannot-links. The hint is an unconstrained
-        clustering: in data that cluster well it is almost a solution.
+        searches for a first assignment without broken cannot-links. As hint, pass an unconstrained
+        clustering: if the data form clear clusters, it breaks only a small number of cannot-links.
 
     Returns
     -------
     callable
-        The rule. It accepts as z any assignment that breaks no cannot-link.
+        The rule. Its argument z may be any assignment that breaks no cannot-link.
 
     Raises
     ------
     NetworkError
-        If every assignment provably breaks a cannot-link; the error names the nodes that cause it.
+        If it is proved that every assignment breaks a cannot-link; the error names the nodes that
+        cause this.
     SearchBudgetError
         If ``max_search`` steps do not suffice to decide this.
 
     Notes
     -----
-    Wagstaff et al. (2001) assign points one after another and give up if no cluster is left for a
-    point. Here each component of the graph is treated by the first method that applies. (1) If its
-    nearest centres break no cannot-link, they are the assignment. (2) If it has a small number of
-    cycles, elimination finds the best assignment. (3) Otherwise an integer linear program does, if
-    it proves an optimum within its budget. (4) Otherwise a descent by exchanges: connected nodes
-    of two clusters swap their clusters, which cannot break a cannot-link.
+    Wagstaff et al. (2001) assign points one after another and fail if no cluster is possible for a
+    point. This rule solves each component of the graph by the first method that applies. (1) If the
+    assignment to the nearest centres breaks no cannot-link, it is the best. (2) If the component
+    has a small number of cycles, elimination finds the best assignment. (3) An integer linear
+    program finds the best assignment, if it can prove it within its budget. (4) A search improves
+    an assignment by exchanges: connected nodes of two clusters swap their clusters, which cannot
+    break a cannot-link.
 
     Examples
     --------
-    Both points are nearest to the first centre, but cannot share it:
+    Both points are nearest to the first centre, but must not share a cluster:
 
     >>> import numpy as np
     >>> rule = cop_rule(Graph(2, np.array([[0, 1]]), np.array([-np.inf])), 2)
@@ -409,8 +413,8 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     Parameters
     ----------
     graph : Graph
-        Preferences between nodes, finite weights of either sign; cannot-links of weight ``-inf``
-        are never broken.
+        Preferences between nodes, with finite log-weights of either sign, and cannot-links of
+        log-weight ``-inf``, which are never broken.
     n_clusters : int
         K.
     **search
@@ -428,10 +432,9 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
 
     Notes
     -----
-    Basu et al. (2004) assign points greedily in a random order and start from scratch at each
-    iteration, so their objective can rise. Here the best assignment is found as in
-    :func:`cop_rule`. The descent by exchanges moves single nodes, chains of cannot-links, and
-    groups of nodes joined by w > 0.
+    Basu et al. (2004) assign points greedily in a random order, and begin anew at each iteration,
+    so their objective can rise. This rule finds the best assignment as :func:`cop_rule` does. Its
+    search exchanges single nodes, chains of cannot-links, and groups of nodes connected by w > 0.
 
     Examples
     --------
@@ -473,12 +476,12 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
     Raises
     ------
     ValueError
-        If the engine has no ``most_probable``, or if it rejects the graph. The rule itself raises
-        it if no assignment is possible.
+        If the engine has no ``most_probable``, or if it rejects the graph. The rule raises this
+        error if no assignment is possible.
 
     Notes
     -----
-    [lu2007, eq. C.8]: with unaries -c_jk and log-weights w_e, the most probable assignment is the
+    By [lu2007, eq. C.8], the most probable assignment with unaries -c_jk and log-weights w_e is the
     one of lowest J. It is reported as optimal unless the engine reports that it approximates some
     part of the network.
 
@@ -493,7 +496,7 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
     infer = named_engine(inference)(graph)
     if not infer.finds_best:
         raise ValueError(
-            f"the engine {engine_name(inference)!r} cannot tell the most probable "
+            f"the engine {engine_name(inference)!r} cannot find the most probable "
             "assignment; choose one that can, such as inference='auto', or None to search."
         )
 
@@ -506,10 +509,10 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
 def _keep_unless_better(
     graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
 ) -> tuple[IntArray, bool]:
-    """Return the assignment found, or z if the new one is not better, so that the loop ends."""
+    """Return the assignment that ``find`` returns, or z if it is not better, to end the loop."""
     best, proved = find(costs, z)
     if z is not None:
-        before = total_cost(costs, graph, z)
-        is_better = total_cost(costs, graph, best) < before - ROUNDING * abs(before)
+        before = compute_total_cost(costs, graph, z)
+        is_better = compute_total_cost(costs, graph, best) < before - ROUNDING * abs(before)
         best = best if is_better else z
     return best, proved

@@ -1,7 +1,7 @@
 """Choose initial centres and initial responsibilities from points and their chunklets.
 
 K-means and the mixtures call this file; it does not depend on the family of a component. Chapters
-3, 6 and 11 explain the starts.
+3, 6 and 11 explain these initialisations.
 
 =======  ==================================================================
 N, D     number of points and of dimensions, e.g. 150 and 4
@@ -23,10 +23,11 @@ from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray, best_first
 from cgmm.runs import Rng
 
-# More components need more starts until each one gets a seed, but at most this number is tried.
-MOST_STARTS = 12
-# Starts of K-means are compared after this number of iterations, which ignore cannot-links.
-FREE_STEPS = 6
+# With more components, more initialisations are needed until each component gets a seed. At most
+# this number is made.
+MAX_STARTS = 12
+# Initial centres of K-means are compared after this number of iterations without relations.
+N_UNCONSTRAINED_STEPS = 6
 
 
 def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
@@ -42,7 +43,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     Returns
     -------
     (N, K) array
-        A single one per row, zeros elsewhere; the first of several equally near centres is chosen.
+        A single one per row, zeros elsewhere; if several centres are equally near, the first.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
 
 
 def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Return responsibilities from k-means++ seeds: each point belongs to the nearest seed.
+    """Return responsibilities that assign each point to the nearest of K seeds of k-means++.
 
     Parameters
     ----------
@@ -69,14 +70,14 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     Returns
     -------
     (N, K) array
-        Hard responsibilities.
+        Hard responsibilities, zeros and ones.
 
     Notes
     -----
-    Arthur and Vassilvitskii (2007): each centre is a point drawn with probability proportional to
-    its squared distance from the nearest centre so far. Of ``2 + log K`` such draws, the one with
-    the smallest remaining sum of squared distances is kept. If all remaining distances are zero
-    (fewer distinct points than components), the draw is uniform.
+    By Arthur and Vassilvitskii (2007), each centre is a point drawn with probability proportional
+    to its squared distance from the nearest centre so far. Of ``2 + log K`` draws, the one is kept
+    that makes the sum of squared distances smallest. If all distances are zero, because there are
+    fewer distinct points than components, the draw is uniform.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 def seeds(
     X: FloatArray, n_components: int, rng: Rng, *, first: FloatArray, mass: IntArray | float = 1.0
 ) -> FloatArray:
-    """Return the given centres and further rows of X that are far from each other.
+    """Choose K centres: the given ones and further rows of X that are far from each other.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def seeds(
 
 
 def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng) -> FloatArray:
-    """Return initial centres: centroids of large chunklets that are far apart.
+    """Return initial centres of K-means: centroids of large chunklets that are far apart.
 
     Parameters
     ----------
@@ -145,14 +146,14 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
     Returns
     -------
     (K, D) array
-        The centres.
+        The initial centres.
 
     Notes
     -----
     This is k-means++ over centroids of chunklets, drawn with probability proportional to size times
-    squared distance from the centres so far. If fewer than K chunklets have two points, all nodes
-    take part. Seeds from neighbourhoods of must-links are due to Basu, Banerjee and Mooney (2004).
-    They traverse them farthest first, which always selects the same, outermost ones.
+    squared distance from the nearest centre so far. If fewer than K chunklets have at least two
+    points, single points are drawn too. Seeds from chunklets are due to Basu, Banerjee and Mooney
+    (2004), who always choose the farthest chunklet, so their seeds are always the outermost ones.
 
     Examples
     --------
@@ -172,13 +173,13 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
 
 
 def alternate_kinds(kinds: list[str], n_components: int) -> list[str]:
-    """Return the names of the starts that one run tries: 2 (K + 1), at most 12, alternating."""
-    return list(islice(cycle(kinds), min(2 * (n_components + 1), MOST_STARTS)))
+    """Return kinds of initialisation for a run: 2 (K + 1), at most 12, alternating."""
+    return list(islice(cycle(kinds), min(2 * (n_components + 1), MAX_STARTS)))
 
 
 def draw_indices(mass: FloatArray, n_draws: int, rng: Rng) -> IntArray:
-    """Draw indices with probability proportional to ``mass``, or uniformly if it is all zero."""
-    # Scaling by the maximum prevents underflow of tiny squared distances in the sum.
+    """Draw indices with probability proportional to ``mass``, or uniformly if all are zero."""
+    # Divide by the maximum, because the sum of tiny squared distances might underflow.
     top = mass.max()
     cumulative = np.cumsum(mass / top) if top > 0 else np.arange(1.0, len(mass) + 1)
     return np.searchsorted(cumulative, rng.uniform(size=n_draws) * cumulative[-1], side="right")
@@ -199,7 +200,7 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     Returns
     -------
     (N, K) array
-        Hard responsibilities.
+        Hard responsibilities, zeros and ones.
 
     Examples
     --------
@@ -212,21 +213,21 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 # ---------------------------------------------------------------------------- K-means
 
 
-def _means_of_parts(X: FloatArray, r: FloatArray) -> FloatArray:
-    """Return the mean of each part, or the overall mean for an empty part (the loop fills it)."""
+def _compute_means(X: FloatArray, r: FloatArray) -> FloatArray:
+    """Return the mean of each cluster, or that of all points for an empty one, which is filled."""
     counts = r.sum(axis=0)[:, None]
     return np.where(counts > 0, (r.T @ X) / np.maximum(counts, 1), X.mean(axis=0))
 
 
 SEEDINGS = {
     "chunklets": chunklet_seeds,
-    "k-means++": lambda X, node_of, K, rng: _means_of_parts(X, far_points(X, K, rng)),
-    "random": lambda X, node_of, K, rng: _means_of_parts(X, random_points(X, K, rng)),
+    "k-means++": lambda X, node_of, K, rng: _compute_means(X, far_points(X, K, rng)),
+    "random": lambda X, node_of, K, rng: _compute_means(X, random_points(X, K, rng)),
 }
 
 
 def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
-    """Return the seedings for ``init``; "auto" means several if there are relations, else one."""
+    """Return the kinds of initialisation for ``init``; "auto" is one kind without relations."""
     if init != "auto":
         return [init]
     if (chunklets.max() == len(chunklets) - 1 and len(graph.edges) == 0) or n_clusters == 1:
@@ -235,9 +236,9 @@ def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Grap
 
 
 def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
-    """Return the best centres after ``FREE_STEPS`` iterations from each start, or a single start.
+    """Run some iterations from each start; return the centres of lowest objective.
 
-    The iterations ignore edges, and the best centres are those of lowest objective.
+    The iterations ignore edges. A single start is returned unchanged.
     """
     if len(starts) == 1:
         return starts[0]
@@ -246,6 +247,6 @@ def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
 
 
 def run_without_edges(nodes: Nodes, start: FloatArray) -> Step:
-    """Return the step reached after ``FREE_STEPS`` iterations that ignore relations of nodes."""
+    """Run ``N_UNCONSTRAINED_STEPS`` iterations that ignore edges; return the last step."""
     steps = lloyd(nodes, edgeless(len(nodes.means)), start, nearest_rule)
-    return next(islice(steps, FREE_STEPS, None))
+    return next(islice(steps, N_UNCONSTRAINED_STEPS, None))

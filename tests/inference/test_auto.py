@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from small_networks import assert_as_enumerated, chain, complete, make_graph, networks
 
 from cgmm.inference import enumerate_assignments, inference_cost
-from cgmm.inference.auto import Chain, auto, exact
+from cgmm.inference.auto import DividedNetwork, auto, exact
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.costs import Budget
@@ -145,7 +145,7 @@ def test_a_pattern_of_evidence_is_divided_once_and_few_patterns_are_remembered(m
     module = sys.modules["cgmm.inference.auto"]
     choose = module.choose_parts
     monkeypatch.setattr(module, "choose_parts", lambda *given: made.append(1) or choose(*given))
-    asked = Chain(graph, Budget(2**31, 1e8), module._raise_too_costly)
+    asked = DividedNetwork(graph, Budget(2**31, 1e8), module._raise_too_costly)
     two = list(patterns_of(graph, 2))
     for unary in 3 * two:
         asked.marginals(unary)

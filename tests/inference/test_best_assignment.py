@@ -24,7 +24,7 @@ def test_an_assignment_found_is_feasible_and_not_above_the_optimum(network, alon
     with pytest.MonkeyPatch.context() as patch:
         if alone:  # the descent, without elimination and proofs
             patch.setattr(module, "MAX_STATES", 1)
-            patch.setattr(module, "solve", lambda *_, **__: feasible.UNKNOWN)
+            patch.setattr(module, "solve_program", lambda *_, **__: feasible.UNKNOWN)
         if enumerate_all(graph, unary) is None:
             with pytest.raises(NetworkError):
                 find_best(graph, unary, marginals)
@@ -81,7 +81,7 @@ def test_descent_reaches_the_proved_optimum(seed):
 @given(networks(p_forbidden=0.3))
 def test_the_integer_programme_finds_the_optimum(network):
     graph, unary = simplify(network[0]), network[1]
-    (z, proved), exact = feasible.solve(graph, unary), enumerate_assignments(graph)
+    (z, proved), exact = feasible.solve_program(graph, unary), enumerate_assignments(graph)
     assert proved
     if enumerate_all(graph, unary) is None:
         assert z is None

@@ -14,8 +14,8 @@ from cgmm import primer
 from cgmm.inference.belief_propagation import (
     DAMPINGS,
     belief_propagation,
-    both_directions,
-    free_energy,
+    compute_free_energy,
+    direct_edges,
     iterate_messages,
 )
 from cgmm.inference.tree_reweighted import covering_forests, tree_reweighted
@@ -131,7 +131,7 @@ def test_damping_rises_where_the_first_is_too_little(seed):
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
     graph, hidden = planted_colouring(30, 3, 4, 0)
-    edges, unary = both_directions(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
+    edges, unary = direct_edges(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
     before, after = (
         iterate_messages(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5)
     )
@@ -204,9 +204,9 @@ def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(see
     unary = rng.normal(size=(n, k))
     found = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
     assert found.residual < 1e-9
-    directed = both_directions(graph, covering_forests(graph).mean(axis=0))
+    directed = direct_edges(graph, covering_forests(graph).mean(axis=0))
     settled = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
-    assert found.log_z == pytest.approx(free_energy(directed, unary.T, settled), abs=1e-7)
+    assert found.log_z == pytest.approx(compute_free_energy(directed, unary.T, settled), abs=1e-7)
     early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
     assert found.log_z <= min(early) + 1e-9
 

@@ -21,10 +21,12 @@ def steps(graph, unary):
     evidence = propagate_evidence(graph, unary > -np.inf)
     yield unary + evidence.addend, evidence.graph, evidence.constant, same, same
     reduced = reducer(graph)(unary)
-    yield reduced.h, reduced.graph, reduced.constant, reduced.trace_back, reduced.leave
+    back = reduced.expand_assignment, reduced.expand_marginals
+    yield reduced.h, reduced.graph, reduced.constant, *back
     mirror = contract_mirrored(graph) if unary.shape[1] == 2 else None
     if mirror is not None:
-        yield mirror.enter(unary), mirror.graph, mirror.constant, mirror.trace_back, mirror.leave
+        h, back = mirror.contract_unary(unary), (mirror.expand_assignment, mirror.expand_marginals)
+        yield h, mirror.graph, mirror.constant, *back
 
 
 @settings(max_examples=150)

@@ -101,7 +101,7 @@ def test_preferences_are_weights_of_their_own():
 
 def test_engines_that_raise_or_return_no_assignment_are_reported():
     X = np.random.default_rng(0).normal(size=(10, 2))
-    with pytest.raises(ValueError, match=r"'mean_field' cannot tell the most probable"):
+    with pytest.raises(ValueError, match=r"'mean_field' cannot find the most probable"):
         PCKMeans(2, inference=ENGINES["mean_field"]).fit(X, preferences=[[0, 1, 1.0]])
     triangle = [[0, 1], [1, 2], [0, 2]]
     with pytest.raises(ValueError, match=r"of points 0, 1 and 2 is.*point 0 - point 1"):

@@ -94,7 +94,7 @@ test_bad_input_is_refused = refused(
 def test_weights_too_slight_for_the_units_of_the_data_are_named():
     """On raw wine, whose columns reach thousands, w = 1 would break relations silently."""
     X, relations = relations_on_wine()
-    with pytest.warns(UserWarning, match=r"relations are broken: .* slight beside"):
+    with pytest.warns(UserWarning, match=r"relations are broken: .* small beside"):
         PCKMeans(3, random_state=0).fit(X, **relations)
     with warnings.catch_warnings(action="error", category=UserWarning):
         PCKMeans(3, random_state=0).fit(scale(X), **relations)

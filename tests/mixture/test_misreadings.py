@@ -166,9 +166,7 @@ def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked
 def test_integer_row_names_give_a_warning():
     table = pd.DataFrame(X, index=np.arange(N)[::-1])
     for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
-        with pytest.warns(
-            UserWarning, match="index of other integers, .* first is 59"
-        ) as caught:
+        with pytest.warns(UserWarning, match="index of other integers, .* first is 59") as caught:
             fit(table, **({"y": y} if "Semi" in str(fit) else {}), must_link=MUST)
         assert caught[0].filename == __file__
     # Both remedies are silent, and mean different things.
