@@ -26,9 +26,9 @@ from cgmm.inference import costs
 from cgmm.inference.belief_propagation import belief_propagation
 from cgmm.inference.best_assignment import find_best
 from cgmm.inference.clique import clique, count_transitions
-from cgmm.inference.clique_tree import CliqueTree, plan_tree
+from cgmm.inference.clique_tree import plan_tree
 from cgmm.inference.closed_forms import independent, pairs
-from cgmm.inference.contraction import Contraction, contract
+from cgmm.inference.contraction import contract
 from cgmm.inference.costs import Budget, Cost, build_result, format_bytes
 from cgmm.inference.junction_tree import build_inference
 from cgmm.inference.reduction import MAX_PATTERNS, Reduced, reducer
@@ -352,19 +352,14 @@ def _build_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) ->
         tree = plan_tree(contraction.core, n_states, max_degree)
         fits = budget.fits(tree, part)
         if fits.all():
-            return [_build_planned_tree(part, nodes, contraction, tree, max_degree)]
+            break
         nodes = nodes[fits]
-    return []
-
-
-def _build_planned_tree(
-    part: Graph, nodes: IntArray, contraction: Contraction, tree: CliqueTree, max_degree: int
-) -> Part:
-    """Prepare the subgraph with the planned junction tree, as one part."""
-    n_components = len(np.unique(connected_components(part)))
+    else:
+        return []
     infer = build_inference(part, contraction, lambda _: tree)
+    n_components = len(np.unique(connected_components(part)))
     cost = costs.compute_cost(tree, max_degree)
-    return Part(nodes, infer, build_result("junction_tree", n_components, part, cost, infer))
+    return [Part(nodes, infer, build_result("junction_tree", n_components, part, cost, infer))]
 
 
 def _describe_costly(graph: Graph, is_member: BoolArray, n_states: int) -> CostlyComponent:

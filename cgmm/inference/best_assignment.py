@@ -241,11 +241,9 @@ class Descent:
         if not len(wrong):
             return z
         if known is None:
-            part, allowed = induced_subgraph(self.graph, wrong), self.allowed[wrong]
-            near, options = z[wrong], self.search
-            found = feasible_assignment(
-                part, allowed.shape[1], allowed=allowed, hint=lambda: near, **options
-            )
+            part, allowed, near = induced_subgraph(self.graph, wrong), self.allowed[wrong], z[wrong]
+            search = self.search | {"allowed": allowed, "hint": lambda: near}
+            found = feasible_assignment(part, allowed.shape[1], **search)
         else:
             found = known[wrong]
         z = z.copy()

@@ -80,7 +80,10 @@ def _compute_log_weights(graph: Graph, unary: FloatArray) -> tuple[IntArray, Flo
     assignments = _list_assignments(n_nodes, n_states)
     # [shental2003, eqs. 4, 8 and 9] and [lu2007, eqs. 2.8, 2.10 and 2.11], without normalisers.
     log_weights = unary[np.arange(n_nodes), assignments].sum(axis=1)
-    log_weights += _sum_edge_terms(graph, assignments)
+    a, b = graph.edges.T
+    is_equal = assignments[:, a] == assignments[:, b]
+    # [lu2007, eq. 2.7], with w = 2 W^p. Unequal ends add 0, even if w_e is -inf.
+    log_weights += np.where(is_equal, graph.weights, 0.0).sum(axis=1)
     if log_weights.max(initial=-np.inf) == -np.inf:
         raise NetworkError(
             "no joint assignment of {nodes} is possible: the forbidden pairs and the unaries of "
@@ -102,11 +105,3 @@ def _list_assignments(n_nodes: int, n_states: int) -> IntArray:
     # The assignments are the digits of 0, 1, ..., K**n_nodes - 1 in base K.
     places = n_states ** np.arange(n_nodes - 1, -1, -1)
     return np.arange(total)[:, None] // places % n_states
-
-
-def _sum_edge_terms(graph: Graph, assignments: IntArray) -> FloatArray:
-    """Return Σ_e w_e [z_a = z_b] for every assignment; unequal ends add 0, even if w_e is -inf."""
-    a, b = graph.edges.T
-    equal = assignments[:, a] == assignments[:, b]
-    # [lu2007, eq. 2.7], with w = 2 W^p.
-    return np.where(equal, graph.weights, 0.0).sum(axis=1)
