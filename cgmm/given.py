@@ -31,7 +31,7 @@ EXPECTED = {
 
 
 def read_rows(name: str, value: Any, width: int) -> NDArray[Any]:
-    """Check a table of relations and return it as (P, width) numbers; P = 0 if there are none."""
+    """Check a table of relations and return it as (P, width) numbers; None gives P = 0."""
     if value is None:
         return np.empty((0, width), dtype=np.intp)
     refuse_mask(name, value, MASKED_RELATIONS.format(name))
@@ -62,7 +62,7 @@ def require_samples(name: str, value: Any, n_points: int | None) -> None:
         )
 
 
-def of_other_rows(name: str) -> str:
+def advise_on_rows(name: str) -> str:
     """Return advice for an error about row numbers that exceed the number of rows."""
     return (
         " If points were left out, as in cross-validation, the pairs among the remaining rows are "
@@ -138,8 +138,8 @@ def _suggest_conversion(name: str, array: NDArray[Any], width: int) -> str:
     return ""
 
 
-def no_number(array: NDArray[Any]) -> str:
-    """Return a phrase with the first entry that is not a number, or an empty text."""
+def show_first_text(array: NDArray[Any]) -> str:
+    """Return a phrase that shows the first entry that is not a number, or an empty text."""
     for row, label in enumerate(array.tolist()):
         if not isinstance(label, int | float):
             return f" because of {label!r} in row {row}"
@@ -161,7 +161,7 @@ def as_points(X: Any) -> Any:
 
 @contextmanager
 def explain_missing(X: Any) -> Iterator[None]:
-    """Context manager: replace scikit-learn's errors about points by ones that show the bad entry.
+    """Context manager that replaces scikit-learn's errors about points by ones with the bad entry.
 
     Masked arrays and times raise an error at the start, because scikit-learn would ignore masks and
     read times as nanoseconds.

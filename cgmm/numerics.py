@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from cgmm.given import (
     MASKED_LABELS,
     MASKED_WEIGHTS,
-    no_number,
-    of_other_rows,
+    advise_on_rows,
     read_rows,
     refuse_mask,
     require_samples,
+    show_first_text,
 )
 
 __all__ = [
@@ -208,7 +208,7 @@ def is_better(score: float, than: float) -> bool:
 
 
 def best_first(scores: Sequence[float]) -> list[int]:
-    """Sort indices by decreasing score; scores that are equal up to rounding keep their order.
+    """Sort indices by decreasing score; those of scores equal up to rounding keep their order.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def check_pairs(name: str, pairs: ArrayLike | None, n_points: int | None = None)
         existing = "from 0 on" if n_points is None else f"0 to {n_points - 1}"
         raise ValueError(
             f"{name}[{wrong[0]}] is {array[wrong[0]].tolist()}; it must name two points by index, "
-            f"{existing}." + (of_other_rows(name) if (whole[wrong[0]] >= limit).any() else "")
+            f"{existing}." + (advise_on_rows(name) if (whole[wrong[0]] >= limit).any() else "")
         )
     return whole
 
@@ -371,9 +371,9 @@ def check_labels(
     allowed = {None: "", -1: " from 0, or -1 for unknown"}.get(least, f" from {least}")
     if array.dtype.kind not in "iubf":
         raise ValueError(
-            f"{name} is of type {array.dtype}{no_number(array)}; labels must be integers{allowed}. "
-            f"cgmm.network.number_classes({name})[1] numbers labels of any type, and gives -1 to "
-            "None and NaN."
+            f"{name} is of type {array.dtype}{show_first_text(array)}; labels must be "
+            f"integers{allowed}. cgmm.network.number_classes({name})[1] numbers labels of any type, "
+            "and gives -1 to None and NaN."
         )
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.intp)
@@ -461,7 +461,7 @@ def check_integer(name: str, value: int, least: int, most: int | None = None) ->
 
 
 def check_ranges(X: FloatArray, *, some_may_vanish: bool = False) -> FloatArray:
-    """Return the range of each column, or raise an error if squares of it overflow or underflow.
+    """Return the range of each column, or raise an error if its square overflows or underflows.
 
     Parameters
     ----------
@@ -540,7 +540,7 @@ def warn_caller(message: str, category: type[Warning]) -> None:
         delayed.append((message, category))
         return
     level, frame = 1, sys._getframe()
-    while frame is not None and is_own(frame):
+    while frame is not None and is_internal(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -592,8 +592,8 @@ class WarnedOnce:
 _DELAYED: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("delayed", default=None)
 
 
-def is_own(frame: FrameType) -> bool:
-    """Return True if a frame belongs to the package, to scikit-learn or to joblib."""
+def is_internal(frame: FrameType) -> bool:
+    """Return True if a stack frame belongs to the package, to scikit-learn or to joblib."""
     package = str(frame.f_globals.get("__name__")).partition(".")[0]
     # Code of a doctest has the name of its module, but counts as the user's code.
     return package in OWN_PACKAGES and not frame.f_code.co_filename.startswith("<doctest")

@@ -51,7 +51,7 @@ __all__ = ["auto", "exact"]
 def auto(
     graph: Graph, *, max_bytes: int = costs.MAX_BYTES, max_operations: float = costs.AFFORDABLE
 ) -> Inference:
-    """Prepare a graph for inference that is exact in cheap components, else approximate.
+    """Prepare a graph for inference: exact in cheap components, approximate in expensive ones.
 
     Each connected component of the reduced network goes to the first engine whose rule applies:
 
@@ -337,7 +337,7 @@ def _find_cliques(
 def _build_closed_form(
     name: str, graph: Graph, nodes: IntArray, n_components: int, cost: Cost
 ) -> Part:
-    """Prepare the subgraph of these nodes with the engine of this name, as one part."""
+    """Prepare the subgraph of these nodes as one part, with the engine of this name."""
     part = induced_subgraph(graph, nodes)
     infer = CLOSED_FORMS[name](part)
     return Part(nodes, infer, build_result(name, n_components, part, cost, infer))
@@ -373,7 +373,7 @@ def _describe_costly(graph: Graph, is_member: BoolArray, n_states: int) -> Costl
 
 
 def _apply_belief_propagation(costly: CostlyComponent) -> Part:
-    """Prepare a component with belief propagation; its marginals also start ``find_best``."""
+    """Prepare a component for belief propagation, and for a search of the best assignment."""
     graph, infer = costly.graph, belief_propagation(costly.graph)
     best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
     result = build_result("belief_propagation", 1, graph, costly.cost, infer)
@@ -472,7 +472,7 @@ class DividedNetwork:
         return [Result("independent", n, n, 0, True, 0, 8 * n * n_states, n * n_states)]
 
     def _prepare(self, unary: FloatArray) -> tuple[FloatArray, Reduced, list[Part]]:
-        """Return unaries, reduced network and parts; parts are cached by pattern of evidence."""
+        """Return checked unaries, the reduced network and its parts, which are cached."""
         unary = check_unary(self.graph, unary)
         reduced = self.reduce(_take_rows(unary, self.connected))
         key = reduced.h.shape[1], reduced.key

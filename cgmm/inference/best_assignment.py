@@ -9,8 +9,8 @@ this file. Each component is solved by the first of these methods that applies:
 2. Use the junction tree, if the component is close to a tree.
 3. Use an integer linear program, if it proves an optimum within its budget
    (``solve_program`` in :mod:`~cgmm.inference.feasible`).
-4. Improve an assignment by exchanges along Kempe chains until none helps. A penalty for broken
-   cannot-links, small at first, grows until none is broken.
+4. Improve an assignment by exchanges along Kempe chains until none helps. Broken cannot-links have
+   a penalty, which grows until none is broken.
 
 Consider the nodes that have one of two states k and m, and the graph of the cannot-links among
 them. Each of its connected components is a *chain*: all its nodes can swap k and m at once without
@@ -59,7 +59,7 @@ ROUNDING = 1e-12
 
 
 class Assignment(NamedTuple):
-    """A joint assignment that breaks no cannot-link and no mask."""
+    """A joint assignment that breaks no cannot-link and no mask, and a flag of optimality."""
 
     states: IntArray
     """(n_nodes,) state of each node."""
@@ -119,8 +119,8 @@ def find_best(
     Assignment(states=array([0, 1]), exact=True)
     """
     unary = check_unary(graph, unary)
-    near = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
-    return Finder(graph, unary.shape[1], **search).find(unary, near, known, prove=prove)
+    start = np.where(np.isfinite(unary), marginals, -np.inf).argmax(axis=1)
+    return Finder(graph, unary.shape[1], **search).find(unary, start, known, prove=prove)
 
 
 class Finder:
@@ -144,7 +144,7 @@ class Finder:
         self.search = {"rng": Rng(0)} | search
 
     def find(
-        self, unary: FloatArray, near: IntArray | None, known: IntArray | None, *,
+        self, unary: FloatArray, start: IntArray | None, known: IntArray | None, *,
         prove: bool = True,
     ) -> Assignment:  # fmt: skip
         """Return the best assignment found for these unaries.
@@ -153,7 +153,7 @@ class Finder:
         ----------
         unary : (n_nodes, K) array
             Log-potentials; every node has a possible state.
-        near, known : (n_nodes,) int array or None
+        start, known : (n_nodes,) int array or None
             Starts of the search: any assignment, and a feasible one. At least one must be given.
         prove : bool, default=True
             Try to prove that the assignment is the most probable one.
@@ -179,7 +179,7 @@ class Finder:
             # The solver stops within a tolerance of the optimum; exchanges remove the difference.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
-        z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (near, known)))
+        z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (start, known)))
         return Assignment(z, exact=False)
 
 
@@ -194,7 +194,7 @@ def _is_cheap_to_eliminate(graph: Graph, label: IntArray, n_states: int) -> Bool
     return ((clique * np.log(n_states)) <= np.log(MAX_STATES))[label]
 
 
-# --------------------------------------------------------------------------------------- descent
+# ------------------------------------------------------------------------- search by exchanges
 
 
 class Descent:
@@ -213,12 +213,12 @@ class Descent:
         self.unit = float(np.median(top)) or 1.0
         self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
-    def best(self, near: IntArray | None, known: IntArray | None) -> IntArray:
-        """Return the better of two results, one found from ``near`` and one from ``known``."""
+    def best(self, start: IntArray | None, known: IntArray | None) -> IntArray:
+        """Search from ``start`` and from ``known``; return the better of the two results."""
         starts = [] if known is None or not self.is_feasible(known) else [known]
-        if near is not None or not starts:
-            near = self.costs.argmin(axis=1) if near is None else near
-            starts.append(self.make_feasible(near, *starts))
+        if start is not None or not starts:
+            start = self.costs.argmin(axis=1) if start is None else start
+            starts.append(self.make_feasible(start, *starts))
         return max(map(self.improve, starts), key=partial(log_weight, self.graph, self.unary))
 
     def is_feasible(self, z: IntArray) -> bool:
@@ -241,9 +241,9 @@ class Descent:
         if not len(wrong):
             return z
         if known is None:
-            part, allowed, near = induced_subgraph(self.graph, wrong), self.allowed[wrong], z[wrong]
-            search = self.search | {"allowed": allowed, "hint": lambda: near}
-            found = feasible_assignment(part, allowed.shape[1], **search)
+            start, n_states = z[wrong], self.allowed.shape[1]
+            search = self.search | {"allowed": self.allowed[wrong], "hint": lambda: start}
+            found = feasible_assignment(induced_subgraph(self.graph, wrong), n_states, **search)
         else:
             found = known[wrong]
         z = z.copy()
@@ -251,7 +251,7 @@ class Descent:
         return z
 
     def _repair_with_penalties(self, z: IntArray) -> IntArray:
-        """Improve z with growing penalties of broken cannot-links, until none is broken."""
+        """Exchange states with growing penalties of broken cannot-links, until none is broken."""
         growing = self.unit * FIRST_PENALTY * 2.0 ** np.arange(N_PENALTIES)
         for penalty in [*growing, *3 * [self.prohibitive]]:
             broken = self._find_broken(z)
@@ -260,29 +260,29 @@ class Descent:
             # Replace broken cannot-links by preferences whose log-weight is this penalty.
             softened = Graph(len(z), self.hard[broken], np.full(broken.sum(), -penalty))
             soft = sparse.csr_array(self.soft + adjacency(softened))
-            z = exchange(self.costs, self.hard[~broken], z, soft)
+            z = swap_states(self.costs, self.hard[~broken], z, soft)
         return z
 
     def improve(self, z: IntArray) -> IntArray:
         """Return the assignment after exchanges of single nodes and of chains."""
-        return exchange(self.costs, self.hard, z, self.soft)
+        return swap_states(self.costs, self.hard, z, self.soft)
 
 
-def exchange(costs: FloatArray, edges: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
-    """Exchange states along chains until no exchange improves the objective; return the result.
+def swap_states(costs: FloatArray, hard: IntArray, z: IntArray, soft: sparse.csr_array) -> IntArray:
+    """Swap states along chains until no swap improves the objective; return the assignment.
 
-    Each round exchanges every chain whose gain is larger than the gains of all chains that share a
-    node or an edge with it.
+    Each round swaps the states of every chain whose gain is larger than the gains of all chains
+    that share a node or an edge with it.
     """
     largest = max(np.abs(part).max(initial=0.0) for part in (costs[np.isfinite(costs)], soft.data))
     z = z.copy()
     while True:
-        chain = find_kempe_chains(edges, z, costs.shape[1])
+        chain = find_kempe_chains(hard, z, costs.shape[1])
         gains = _compute_gains(costs, z, chain, soft)
         improves = gains > ROUNDING * largest * np.bincount(chain.ravel())
         if not improves.any():
             return z
-        chosen = _select_separate_chains(chain, np.where(improves, gains, 0.0), edges, soft)
+        chosen = _select_separate_chains(chain, np.where(improves, gains, 0.0), hard, soft)
         nodes, others = np.nonzero(chosen[chain])
         z[nodes] = others
 
@@ -307,7 +307,7 @@ def _compute_gains(
     gains: Any = np.bincount(chain.ravel(), (local[own][:, None] - local).ravel())
     # The sum above treats every node as if it moved alone. This is wrong for a preference whose
     # ends j and i are both in the chain. If j moves to k, then i moves too: to k if it had the
-    # state of j, and to the state of j if it had state k. Subtract the wrong terms.
+    # state of j, and to the state of j if it had state k. Subtract the terms that are wrong.
     j, i = np.repeat(np.arange(len(z)), np.diff(soft.indptr)), soft.indices
     equal, becomes_equal = (z[i] == z[j])[:, None], z[i][:, None] == states
     with_j = chain[i[:, None], np.where(equal, states, z[j][:, None])]
@@ -328,9 +328,9 @@ def _select_separate_chains(
     rank[np.argsort(gains, kind="stable")] = np.arange(len(gains))
     rank[gains <= 0] = -1
     best = rank[chain].max(axis=1)
-    near, (a, b) = best.copy(), np.column_stack([edges.T, soft.tocoo().coords])
-    np.maximum.at(near, a, best[b])
-    np.maximum.at(near, b, best[a])
+    largest, (a, b) = best.copy(), np.column_stack([edges.T, soft.tocoo().coords])
+    np.maximum.at(largest, a, best[b])
+    np.maximum.at(largest, b, best[a])
     met = np.full(len(gains), -1)
-    np.maximum.at(met, chain, near[:, None])
+    np.maximum.at(met, chain, largest[:, None])
     return cast("BoolArray", (rank >= 0) & (met == rank))

@@ -99,7 +99,7 @@ def clique(graph: Graph) -> Inference:
     4.0
     """
     graph = simplify(graph)
-    groups = _cliques_by_size(graph)
+    groups = _group_by_size(graph)
 
     def infer(unary: FloatArray) -> Marginals:
         unary = check_unary(graph, unary)
@@ -123,7 +123,7 @@ def clique(graph: Graph) -> Inference:
     return Inference(infer, most_probable, exact=True)
 
 
-def _cliques_by_size(graph: Graph) -> list[IntArray]:
+def _group_by_size(graph: Graph) -> list[IntArray]:
     """Return a list with a (B, n) array for each size n: the nodes of all components of size n."""
     labels = connected_components(graph)
     sizes = np.bincount(labels)
@@ -191,7 +191,7 @@ def _require_enough_labels(n_states: int, members: IntArray) -> None:
 
 
 def _compute_prices(u: FloatArray, best: IntArray) -> FloatArray:
-    """Return (B, K) dual prices of labels: the smallest for which no node gains by changing.
+    """Return the smallest prices of labels (B, K) at which no node gains by changing its label.
 
     If the best matching gives node j the label σ(j), prices must satisfy c_k ≥ c_{σ(j)} + u_jk -
     u_{j σ(j)}. The smallest solution is that of a longest-path problem; it is found by raising
@@ -220,19 +220,19 @@ def sum_over_matchings(u: FloatArray) -> tuple[FloatArray, FloatArray]:
     nodes, log_sums = np.zeros(u.shape), np.full(n_cliques, -np.inf)
     best, possible = find_best_matchings(u)
     rows = np.flatnonzero(possible)
-    for part in blocks(len(rows), count_sets(n, n_states)[0], at_least=16):
+    for part in blocks(len(rows), count_label_sets(n, n_states)[0], at_least=16):
         chosen = rows[part]
         nodes[chosen], log_sums[chosen] = _sum_forward_backward(u[chosen], best[chosen])
     return nodes, log_sums
 
 
-def count_sets(n: int, n_states: int) -> tuple[int, int]:
+def count_label_sets(n: int, n_states: int) -> tuple[int, int]:
     """Return the numbers of label sets for a clique of n nodes, and of transitions between them.
 
     The first j nodes have used a set of j labels, and each transition adds a label to a set. Two
     nodes with three states have 1 + 3 + 3 sets and 3 + 6 transitions:
 
-    >>> count_sets(2, 3)
+    >>> count_label_sets(2, 3)
     (7, 9)
     """
     n_sets = sum(comb(n_states, j) for j in range(n + 1))
@@ -243,7 +243,7 @@ def count_transitions(n: int, n_states: int) -> float:
     """Return the number of transitions: zero if no assignment exists, infinite above the limits."""
     if n > n_states:
         return 0
-    n_sets, n_transitions = count_sets(n, n_states)
+    n_sets, n_transitions = count_label_sets(n, n_states)
     return n_transitions if n_sets <= MAX_SETS and n_transitions <= MAX_TRANSITIONS else np.inf
 
 
@@ -252,7 +252,7 @@ def _require_affordable(n_states: int, members: IntArray) -> None:
     n = members.shape[1]
     _require_enough_labels(n_states, members)
     if count_transitions(n, n_states) == np.inf:
-        n_sets, n_transitions = count_sets(n, n_states)
+        n_sets, n_transitions = count_label_sets(n, n_states)
         raise TooCostlyError(
             f"{{nodes}} are mutually cannot-linked; with K = {n_states} exact inference would "
             f"visit {n_sets:,} sets of labels by {n_transitions:,} transitions, more than "
@@ -275,7 +275,7 @@ def _sum_forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, Fl
     for j in range(n):
         for k, (without, with_k) in enumerate(transitions[j]):
             f[with_k] += e_u[j, k] * f[without]
-    # A matching that does not use label k is divided by exp(c_k).
+    # The weight of a matching is divided by exp(c_k) for each label k that it does not use.
     full = sets.sum(axis=1) == n
     g[full] = np.exp(-((1.0 - sets[full]) @ c.T))
     z = (f[full] * g[full]).sum(axis=0)

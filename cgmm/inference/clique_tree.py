@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from cgmm.inference.contraction import Edges, diagonals
+from cgmm.inference.contraction import Edges, build_tables
 from cgmm.network import Graph
 from cgmm.numerics import FloatArray, IntArray
 
@@ -47,7 +47,7 @@ COST_OF_SECOND_ORDER = 5000
 
 
 class Order(NamedTuple):
-    """Order of elimination, which may lack some nodes."""
+    """Order in which nodes are eliminated; it may be incomplete."""
 
     nodes: list[int]
     """Nodes in the order of elimination."""
@@ -82,7 +82,7 @@ def elimination_order(edges: IntArray, n_states: int, max_degree: int) -> Order:
 
     Examples
     --------
-    In a cycle of four, eliminating the first node connects its neighbours and leaves a triangle.
+    In a cycle of four, eliminating the first node connects its neighbours and leaves a triangle:
 
     >>> order = elimination_order(np.array([[0, 1], [1, 2], [2, 3], [0, 3]]), 2, 10)
     >>> order.nodes, order.neighbours
@@ -110,7 +110,7 @@ def _cost_of_order(order: Elimination, n_nodes: int, n_states: int) -> float:
 
 
 def _eliminate_in_cuthill_mckee_order(core: Graph, max_degree: int) -> Elimination:
-    """Return the elimination in reverse Cuthill-McKee order, up to the first degree too large."""
+    """Eliminate nodes in reverse Cuthill-McKee order, until a degree exceeds the limit."""
     ends = np.concatenate([core.edges, core.edges[:, ::-1]])
     matrix = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(core.n_nodes,) * 2)
     adjacent, order = _list_neighbours(core.edges), []
@@ -142,7 +142,7 @@ def min_fill(edges: IntArray, priorities: IntArray, max_degree: int) -> Eliminat
 
     Examples
     --------
-    Eliminating a leaf of a star adds no edge; eliminating the centre would connect all leaves.
+    Eliminating a leaf of a star adds no edge, whereas eliminating the centre connects all leaves:
 
     >>> star = np.array([[0, 1], [0, 2], [0, 3]])
     >>> [node for node, _ in min_fill(star, np.arange(4), 3)]
@@ -247,7 +247,7 @@ class Clique(NamedTuple):
     children: list[tuple[int, tuple[int, ...]]]
     """Index of each child, and the axes of the nodes of its message in the table over (R, A)."""
     to_message: tuple[int, ...]
-    """Permutation of the axes (A, F) that sorts S, as in messages."""
+    """Permutation of the axes (A, F) that sorts the nodes of S; messages have sorted axes."""
     from_message: tuple[int, ...]
     """Inverse of this permutation."""
 
@@ -271,7 +271,7 @@ class Clique(NamedTuple):
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
         weighted = [edge for edge in self.edges if edge.slot < 0]
-        tables = diagonals(np.array([edge.weight for edge in weighted]), n_states)
+        tables = build_tables(np.array([edge.weight for edge in weighted]), n_states)
         for edge, diagonal in zip(weighted, tables, strict=True):
             if edge.axes[1] < self.n_inner:
                 local = local + spread_axes(diagonal, edge.axes, self.n_inner)

@@ -19,7 +19,7 @@ T (t, K, K)    log-potentials of the pairs that compression has connected, the s
                first, e.g. -0.4; ``tables`` in the code
 slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
 E              number of edges in a call, e.g. 40
-total          function that sums out states: ``log_sum``, or ``best`` for the best assignment
+total          function that sums out states: ``log_sum``, or ``log_max`` for the best assignment
 =============  ======================================================================
 """
 
@@ -49,15 +49,15 @@ class Contraction(NamedTuple):
     rounds: list[Rake | Compress]
     """The rounds, in order."""
     initial: FloatArray
-    """(t,) log-weight of the original edge between the nodes of each table of T; zero if none."""
+    """(t,) log-weights of original edges between the pairs of T; zero for a pair without edge."""
     roots: IntArray
-    """Nodes that remain without an edge: the last node of each component that is contracted."""
+    """The last node of each completely contracted component."""
     core: Edges
     """Edges that remain after all rounds."""
 
     def collect(self, unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray]:
-        """Sum out nodes in all rounds; return h and T, each entry as it was when it was summed."""
-        h, tables = unary.copy(), diagonals(self.initial, unary.shape[1])
+        """Sum out the nodes of all rounds; return h and T with the values that were summed."""
+        h, tables = unary.copy(), build_tables(self.initial, unary.shape[1])
         for step in self.rounds:
             step.collect(h, tables, total)
         return h, tables
@@ -73,7 +73,7 @@ class Contraction(NamedTuple):
             step.distribute(h, tables, nodes, pairs)
 
     def trace_back(self, h: FloatArray, tables: FloatArray, z: IntArray) -> None:
-        """Write to ``z`` the best states of the summed-out nodes, given those of the core in it."""
+        """Add to ``z``, the best states of the core, the best states of the summed-out nodes."""
         for step in reversed(self.rounds):
             step.trace_back(h, tables, z)
 
@@ -82,7 +82,7 @@ class Contraction(NamedTuple):
 
 
 def contract(graph: Graph) -> Contraction:
-    """Plan rounds for a graph, until a round would sum out fewer than ``SMALLEST_ROUND`` nodes.
+    """Plan rounds for a graph, as long as a round sums out at least ``SMALLEST_ROUND`` nodes.
 
     Parameters
     ----------
@@ -144,10 +144,10 @@ def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
 
 
 def _choose_unconnected(ends: IntArray, candidates: BoolArray) -> BoolArray:
-    """Return a mask of candidates of which no two are connected, as many as three passes find.
+    """Return a mask of candidates of which no two are connected.
 
-    In each pass, a candidate is chosen if its random number (from a fixed seed) is larger than
-    those of all remaining candidates that are connected to it.
+    In each of three passes, a candidate is chosen if its random number (from a fixed seed) is
+    larger than those of all remaining candidates that are connected to it.
     """
     priority = np.random.default_rng(0).permutation(len(candidates))
     chosen, remaining = np.zeros_like(candidates), candidates.copy()
@@ -183,7 +183,7 @@ def _split_edges_of_chosen(touched: Edges, chosen: BoolArray) -> tuple[Edges, Ed
 def _assign_slots(
     new_pairs: IntArray, kept: Edges, n_nodes: int, initial: list[float]
 ) -> tuple[IntArray, Edges]:
-    """Return the slots of new pairs and all edges; a pair with an edge that has a slot keeps it."""
+    """Return the slots of new pairs, and all edges; an existing edge of a pair keeps its slot."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
     _, old, in_kept = np.intersect1d(keys, kept.ends @ base, True, return_indices=True)
@@ -205,7 +205,7 @@ def _assign_slots(
 SMALLEST_SUM = 1e-250
 
 Total = Callable[..., FloatArray]
-"""Function of log-values and an axis that removes the axis: ``log_sum`` or ``best``."""
+"""Function of log-values and an axis that removes the axis: ``log_sum`` or ``log_max``."""
 
 
 class Edges(NamedTuple):
@@ -239,7 +239,7 @@ class Rake(NamedTuple):
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
         """Add to h of each neighbour the messages of all its leaves."""
         v, parent = self.plain.ends.T
-        message = edge_message(h[v], self.plain.weights, largest=total is best)
+        message = edge_message(h[v], self.plain.weights, largest=total is log_max)
         np.add.at(h, parent, message)
         v, parent = self.tabled.ends.T
         np.add.at(h, parent, total(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1))
@@ -251,10 +251,10 @@ class Rake(NamedTuple):
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
         # Send the belief of the parent without the message of this leaf back through the edge.
-        outside = _log_with_zeros(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
+        outside = _log_or_minus_inf(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
         nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
         v, parent = self.tabled.ends.T
-        joint = conditional(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1)
+        joint = normalise_logs(h[v][:, :, None] + _orient_tables(self.tabled, tables), 1)
         joint *= nodes[parent][:, None, :]
         nodes[v] = joint.sum(axis=2)
         _store_pairs(self.tabled, joint, pairs)
@@ -284,7 +284,7 @@ class Compress(NamedTuple):
     def collect(self, h: FloatArray, tables: FloatArray, total: Total) -> None:
         """Add to the table of each pair (a, b) the sum over the states of its middle node."""
         for part in self._split_into_blocks(h):
-            summed = matrix_product(*self._tables_of_both_edges(part, h, tables), total)
+            summed = matrix_product(*self._get_tables(part, h, tables), total)
             np.add.at(tables, self.target[part], summed)
 
     def distribute(
@@ -292,11 +292,11 @@ class Compress(NamedTuple):
     ) -> None:
         """Compute p(v), p(a, v) and p(v, b) from p(a, b)."""
         for part in self._split_into_blocks(h):
-            left, right = self._tables_of_both_edges(part, h, tables)
+            left, right = self._get_tables(part, h, tables)
             outer = pairs[self.target[part]]
-            with_a = joint_with_left(left, right, outer)
+            with_a = sum_joint_over_right(left, right, outer)
             nodes[self.summed_out[part]] = with_a.sum(axis=2)
-            with_b = joint_with_left(right, left, outer.transpose(0, 2, 1))
+            with_b = sum_joint_over_right(right, left, outer.transpose(0, 2, 1))
             _store_pairs(self.left.take(part), with_a.transpose(0, 2, 1), pairs)
             _store_pairs(self.right.take(part), with_b, pairs)
 
@@ -311,7 +311,7 @@ class Compress(NamedTuple):
         """Yield slices of the middle nodes such that the tables of a slice fit into the cache."""
         return blocks(len(self.target), 4 * h.shape[1] ** 2)
 
-    def _tables_of_both_edges(
+    def _get_tables(
         self, part: slice, h: FloatArray, tables: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return (E, K, K) log-potentials of the edges (v, a), with h of v added, and (v, b)."""
@@ -323,7 +323,7 @@ class Compress(NamedTuple):
 # ------------------------------------------------------------------- potentials of edges
 
 
-def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
+def build_tables(weights: FloatArray, n_states: int) -> FloatArray:
     """Return (E, K, K) log-potentials w [z_a = z_b] of edges with these log-weights."""
     tables = np.zeros((len(weights), n_states, n_states))
     tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
@@ -332,7 +332,7 @@ def diagonals(weights: FloatArray, n_states: int) -> FloatArray:
 
 def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
     """Return (E, K, K) log-potentials of edges; the first axis is that of an edge's first end."""
-    potentials = diagonals(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
+    potentials = build_tables(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
     potentials[slotted] = tables[edges.slots[slotted]]
     turned = slotted[edges.ends[slotted, 0] > edges.ends[slotted, 1]]
@@ -359,7 +359,7 @@ def _store_pairs(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
-    """Return (..., A, B) the total over v of left[v, a] + right[v, b], without a table over all."""
+    """Return (..., A, B) totals over v of left[v, a] + right[v, b], without storing all sums."""
     if total is log_sum:
         return log_product(left, right)
     largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
@@ -371,7 +371,7 @@ def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatAr
 def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return (..., A, B) log Σ_v exp(left[v, a] + right[v, b]), from a scaled matrix product."""
     _, _, tops, product, rows = _multiply_scaled(left, right)
-    summed = _log_with_zeros(product)
+    summed = _log_or_minus_inf(product)
     summed += tops[0].swapaxes(-1, -2)
     summed += tops[1]
     if len(rows[0]):
@@ -379,7 +379,7 @@ def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
     return summed
 
 
-def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
+def sum_joint_over_right(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
     """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b).
 
     p(v | a, b) is proportional to exp(left[v, a] + right[v, b]), and ``outer`` is p(a, b).
@@ -390,7 +390,7 @@ def joint_with_left(left: FloatArray, right: FloatArray, outer: FloatArray) -> F
     product[product == 0] = 1.0
     exp_left *= exp_right @ (outer / product).swapaxes(-1, -2)
     if len(rows[0]):
-        given = conditional(_add_rows(left, right, rows), 1)
+        given = normalise_logs(_add_rows(left, right, rows), 1)
         exp_left.swapaxes(-1, -2)[rows] = np.einsum("nvb,nb->nv", given, outer[rows])
     return exp_left
 
@@ -421,15 +421,15 @@ def _add_rows(left: FloatArray, right: FloatArray, rows: tuple[IntArray, ...]) -
 def log_sum(log_values: FloatArray, axis: int) -> FloatArray:
     """Return log Σ exp along an axis; -inf if all values are -inf."""
     terms, top = _scale_exponentials(log_values, axis)
-    return _log_with_zeros(terms.sum(axis=axis)) + top.squeeze(axis)
+    return _log_or_minus_inf(terms.sum(axis=axis)) + top.squeeze(axis)
 
 
-def best(log_values: FloatArray, axis: int) -> FloatArray:
+def log_max(log_values: FloatArray, axis: int) -> FloatArray:
     """Return the largest value along an axis."""
     return log_values.max(axis=axis)
 
 
-def conditional(log_values: FloatArray, axis: int) -> FloatArray:
+def normalise_logs(log_values: FloatArray, axis: int) -> FloatArray:
     """Return probabilities normalised along an axis, in place; zeros if all values are -inf."""
     top = log_values.max(axis=axis, keepdims=True)
     top[top == -np.inf] = 0.0
@@ -447,7 +447,7 @@ def _scale_exponentials(log_values: FloatArray, axis: int) -> tuple[FloatArray, 
     return np.exp(log_values - top), top
 
 
-def _log_with_zeros(p: FloatArray) -> FloatArray:
+def _log_or_minus_inf(p: FloatArray) -> FloatArray:
     """Return natural logarithms, -inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)

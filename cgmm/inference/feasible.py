@@ -32,7 +32,7 @@ share no edge, so a sweep of Gibbs sampling or of mean field can update all of t
 K          number of states: colours, components or clusters, e.g. 3
 matrix     (n, n) symmetric, with ones for cannot-links
 allowed    (n, K) True if node j may have state k
-near       (n,) start of the search: states that may break some cannot-links, e.g. [0, 2, 0]
+initial    (n,) start of the search: states that may break some cannot-links, e.g. [0, 2, 0]
 u, w       unary log-potentials (n, K), e.g. -1.2; log-weights of edges, e.g. -inf
 x, y       0-1 variables of the program: first all x, then all y, row by row
 =========  ==========================================================================
@@ -61,16 +61,16 @@ from cgmm.network import (
 from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import AGREE, BoolArray, FloatArray, IntArray
 
-# Nodes of equal degree are coloured in random order, because the order of their indices can be a
-# poor one.
+# Nodes of equal degree are coloured in random order, so that the colouring of a regular graph does
+# not depend on the order of its indices.
 TIE_SEED = 0
 # Default number of steps of all tabu searches; a step assigns a state to a node. The first search
 # has FIRST_STEPS steps plus one per node.
 MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
-# A proof may use one branch per STEPS_A_BRANCH steps, a limit that is the same on every machine.
+# A proof may use one branch per STEPS_PER_BRANCH steps, a limit that is the same on every machine.
 # Errors name all nodes of a core of more than MAX_BLAMED nodes, because finding a smaller set of
 # nodes that cannot be coloured would take too long.
-STEPS_A_BRANCH, MAX_BLAMED = 1000, 60
+STEPS_PER_BRANCH, MAX_BLAMED = 1000, 60
 # Limits of the program: matrix entries, nodes with fractional variables, branches. Within them it
 # took at most 1.4 s (random solvable problems, grids and preferences of 30 to 600 nodes).
 MAX_ENTRIES, MAX_SPLIT, MAX_BRANCHES = 40_000, 50, 10
@@ -99,7 +99,7 @@ def feasible_assignment(
     n_states : int
         K.
     allowed : (n_nodes, K) bool array, default=None
-        The states that evidence leaves to each node; None: all.
+        True for the states that evidence allows for each node; None: all are allowed.
     max_search : int, default=1000000
         Maximum number of steps of the tabu searches that run if greedy colouring fails; a step
         assigns a state to a node. It also limits the branches of a proof.
@@ -142,27 +142,26 @@ def feasible_assignment(
     allowed = np.ones((graph.n_nodes, n_states), dtype=bool) if allowed is None else allowed
     z, label = colour_nodes(hard), connected_components(hard)
     fails = (z >= n_states) | ~allowed[np.arange(len(z)), np.minimum(z, n_states - 1)]
-    near = hint() if hint is not None and fails.any() else None
+    initial = hint() if hint is not None and fails.any() else None
     remedy = remedy or f"Raise max_search, use more {noun}s, or soft relations (PCKMeans)."
-    search = partial(_colour_core, max_search=max_search, rng=rng or Rng(0), noun=noun)
+    rng = rng or Rng(0)
+    search = partial(_colour_core, max_search=max_search, rng=rng, noun=noun, remedy=remedy)
     for c in np.unique(label[fails]):
         nodes = np.flatnonzero(label == c)
-        part, near_here = induced_subgraph(hard, nodes), None if near is None else near[nodes]
-        z[nodes] = _colour_components(
-            part, allowed[nodes], near_here, partial(search, remedy=remedy)
-        )
+        start = None if initial is None else initial[nodes]
+        z[nodes] = _colour_component(induced_subgraph(hard, nodes), allowed[nodes], start, search)
     return z
 
 
-def _colour_components(
-    graph: Graph, allowed: BoolArray, near: IntArray | None, search: Callable[..., IntArray]
+def _colour_component(
+    graph: Graph, allowed: BoolArray, initial: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
     """Colour a component: first its core, then the removed nodes, those removed last first."""
     round_of = peel_nodes(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(round_of < 0), np.full(len(allowed), -1)
     if len(core):
-        near = None if near is None else near[core]
-        z[core] = search(induced_subgraph(graph, core), allowed[core], near)
+        initial = None if initial is None else initial[core]
+        z[core] = search(induced_subgraph(graph, core), allowed[core], initial)
     matrix, states = edge_matrix(graph), np.arange(allowed.shape[1])
     for j in np.argsort(-round_of, kind="stable")[: len(z) - len(core)].tolist():
         z[j] = (allowed[j] & ~np.isin(states, z[_neighbours(matrix, j)])).argmax()
@@ -170,8 +169,8 @@ def _colour_components(
 
 
 def _colour_core(
-    graph: Graph, allowed: BoolArray, near: IntArray | None, max_search: int, rng: Rng, noun: str,
-    remedy: str,
+    graph: Graph, allowed: BoolArray, initial: IntArray | None, max_search: int, rng: Rng,
+    noun: str, remedy: str,
 ) -> IntArray:  # fmt: skip
     """Colour a core, or raise an error if no colouring exists or none is found."""
     n_nodes, n_states = allowed.shape
@@ -184,13 +183,13 @@ def _colour_core(
             np.sort(graph.named(clique)),
         )
     matrix, left, n_steps = edge_matrix(graph), max_search, n_nodes + FIRST_STEPS
-    start = rng.randint(n_states, size=(n_nodes,)) if near is None else near
+    start = rng.randint(n_states, size=(n_nodes,)) if initial is None else initial
     while left > 0:
         z, used = tabu_walk(matrix, start, allowed, min(n_steps, left), rng)
         if z is not None:
             return z
         if left == max_search:
-            proof = decide_colouring(graph, allowed, max_search // STEPS_A_BRANCH)
+            proof = decide_colouring(graph, allowed, max_search // STEPS_PER_BRANCH)
             if proof.states is not None:
                 return proof.states
             if proof.proved:
@@ -198,14 +197,14 @@ def _colour_core(
         start, n_steps, left = rng.randint(n_states, size=(n_nodes,)), 2 * n_steps, left - used
     raise SearchBudgetError(
         f"no assignment to {n_states} {noun}s that breaks no cannot-link was found in "
-        f"{max_search} steps and a proof of {max_search // STEPS_A_BRANCH} branches: whether there "
-        f"is one is not known. It is about {n_nodes} nodes, among them "
+        f"{max_search} steps and a proof of {max_search // STEPS_PER_BRANCH} branches: whether "
+        f"there is one is not known. It is about {n_nodes} nodes, among them "
         f"{graph.named(np.arange(n_nodes))[:8].tolist()}. {remedy}"
     )
 
 
 def _raise_uncolourable(graph: Graph, allowed: BoolArray, noun: str) -> None:
-    """Raise ``NetworkError`` for a set of nodes that cannot be coloured, as small as possible."""
+    """Raise ``NetworkError`` for a minimal set of nodes that cannot be coloured."""
     blamed = np.arange(len(allowed))
     for j in range(len(allowed) if len(allowed) <= MAX_BLAMED else 0):
         rest = blamed[blamed != j]
@@ -540,9 +539,9 @@ def _colour_greedily(matrix: sparse.csr_array) -> IntArray:
     """Give each node, by decreasing degree, the smallest colour that no neighbour has yet."""
     degrees = np.diff(matrix.indptr)
     ties = np.random.default_rng(TIE_SEED).permutation(len(degrees))
-    near = [part.tolist() for part in np.split(matrix.indices, matrix.indptr[1:-1])]
+    neighbours = [part.tolist() for part in np.split(matrix.indices, matrix.indptr[1:-1])]
     colours = [-1] * len(degrees)
     for v in np.lexsort((ties, -degrees)).tolist():
-        taken = {colours[u] for u in near[v]}
+        taken = {colours[u] for u in neighbours[v]}
         colours[v] = next(c for c in range(len(taken) + 1) if c not in taken)
     return np.array(colours)

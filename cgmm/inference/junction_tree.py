@@ -33,12 +33,12 @@ from cgmm.inference.clique_tree import Clique, CliqueTree, Constants, plan_tree,
 from cgmm.inference.contraction import (
     Contraction,
     Total,
-    best,
-    conditional,
     contract,
-    joint_with_left,
+    log_max,
     log_sum,
     matrix_product,
+    normalise_logs,
+    sum_joint_over_right,
 )  # fmt: skip
 from cgmm.inference.costs import MAX_BYTES, Budget, find_max_degree, raise_too_costly
 from cgmm.network import (
@@ -120,7 +120,7 @@ def build_inference(
     """Return the ``Inference`` for a contracted graph; ``plan`` builds the tree for a given K."""
 
     @cache
-    def prepared(n_states: int) -> tuple[CliqueTree, list[Constants]]:
+    def prepare(n_states: int) -> tuple[CliqueTree, list[Constants]]:
         tree = plan(n_states)
         return tree, [clique.constants(n_states) for clique in tree.cliques]
 
@@ -129,7 +129,7 @@ def build_inference(
         impossible = contraction.roots[h[contraction.roots].max(axis=1) == -np.inf]
         if len(impossible):
             raise_impossible(graph, impossible[0], unary.shape[1])
-        tree, constants = prepared(unary.shape[1])
+        tree, constants = prepare(unary.shape[1])
         core_potentials = h[tree.nodes], tables[tree.slots]
         return h, tables, *_collect_messages(graph, tree, constants, *core_potentials, total)
 
@@ -141,7 +141,7 @@ def build_inference(
         h, tables, factors, log_z = collect(unary, log_sum)
         nodes, pairs = np.zeros(unary.shape), np.zeros(tables.shape)
         nodes[contraction.roots], log_totals = log_normalise(h[contraction.roots])
-        _distribute_marginals(*prepared(unary.shape[1]), factors, nodes, pairs)
+        _distribute_marginals(*prepare(unary.shape[1]), factors, nodes, pairs)
         contraction.distribute(h, tables, nodes, pairs)
         return Marginals(nodes, float(log_totals.sum() + log_z), exact=True)
 
@@ -149,8 +149,8 @@ def build_inference(
         unary = check_unary(graph, unary)
         if unary.shape[1] == 1:
             return _infer_single_state(graph, unary).nodes.argmax(axis=1)
-        h, tables, factors, _ = collect(unary, best)
-        tree, constants = prepared(unary.shape[1])
+        h, tables, factors, _ = collect(unary, log_max)
+        tree, constants = prepare(unary.shape[1])
         z = np.zeros(len(unary), dtype=np.intp)
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)
         z[tree.nodes] = _trace_back(tree, constants, factors)
@@ -214,7 +214,7 @@ def _sum_factors(
 
 
 def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
-    """Return the message m(A, F) of a clique, (K**|A|, K**|F|); ``best`` takes maxima."""
+    """Return the message m(A, F) of a clique, (K**|A|, K**|F|); ``log_max`` takes maxima."""
     if psi.shape[1] == 1:
         return total(table, 0)
     message = np.empty((table.shape[1], psi.shape[1]))
@@ -252,11 +252,11 @@ def _distribute_marginals(
 def _compute_joint(table: FloatArray, psi: FloatArray, outer: FloatArray) -> FloatArray:
     """Return p(R, A) = Σ_F p(A, F) p(R | A, F), (K**|R|, K**|A|), and overwrite the table."""
     if psi.shape[1] == 1:
-        joint = conditional(table, 0)
+        joint = normalise_logs(table, 0)
         joint *= outer.T
         return joint
     for part in blocks(len(outer), psi.size):
-        table[:, part] = joint_with_left(table[:, part], psi, outer[part])
+        table[:, part] = sum_joint_over_right(table[:, part], psi, outer[part])
     return table
 
 

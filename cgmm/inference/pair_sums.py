@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import expit
 
 from cgmm.inference.clique_tree import Order, elimination_order, spread_axes
-from cgmm.inference.contraction import conditional, diagonals, log_sum
+from cgmm.inference.contraction import build_tables, log_sum, normalise_logs
 from cgmm.inference.costs import MAX_BYTES, find_max_degree
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, edge_message, induced_subgraph, simplify
@@ -150,7 +150,8 @@ def _sum_by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArra
     height = max(1, MAX_CARRIED // n_cells)
     for start in range(0, len(first_nodes), height):
         here = row // height == start // height
-        joint = tree.joints(first_nodes[start : start + height])[ends[here, 1], row[here] - start]
+        joints = tree.compute_joints(first_nodes[start : start + height])
+        joint = joints[ends[here, 1], row[here] - start]
         same[here] = np.trace(joint, axis1=1, axis2=2)
         apart[here] = (joint * (1 - np.eye(n_states))).sum(axis=(1, 2))
     return sums
@@ -166,14 +167,14 @@ class _Tree:
         tables = [np.zeros((k,) * len(clique)) for clique in self.cliques]
         for v, h in enumerate(unary[order.nodes]):
             tables[v] += self._spread_table(h, [v], v)
-        for (a, b), table in zip(graph.edges.tolist(), diagonals(graph.weights, k), strict=True):
+        for (a, b), table in zip(graph.edges.tolist(), build_tables(graph.weights, k), strict=True):
             v, u = sorted((place[a], place[b]))
             tables[v] += self._spread_table(table, [v, u], v)
         for table, separator in zip(tables, separators, strict=True):
             if separator:
                 parent = separator[0]
                 tables[parent] += self._spread_table(log_sum(table, 0), separator, parent)
-        self.given = [conditional(table, 0) for table in tables]
+        self.given = [normalise_logs(table, 0) for table in tables]
 
     def _spread_table(self, table: FloatArray, nodes: list[int], v: int) -> FloatArray:
         """Reshape a table over these nodes so that its last axes are those of the clique of v."""
@@ -181,7 +182,7 @@ class _Tree:
         axes = (*range(n_first), *(n_first + clique.index(u) for u in nodes))
         return spread_axes(table, axes, n_first + len(clique))
 
-    def joints(self, first_nodes: IntArray) -> FloatArray:
+    def compute_joints(self, first_nodes: IntArray) -> FloatArray:
         """Return (n_nodes, n, K, K) probabilities p(z_v, z_a) for all nodes v and the nodes a."""
         n, k, cliques = len(first_nodes), len(self.given[0]), self.cliques
         tables = [np.ones((n, k, *(1,) * len(clique))) for clique in cliques]

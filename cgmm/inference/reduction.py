@@ -115,9 +115,9 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
     mirrored = cache(lambda: contract_mirrored(graph))
 
     @lru_cache(maxsize=MAX_PATTERNS)
-    def consistent(inner: int, n_states: int, pattern: bytes) -> Consistent:
-        of_two = mirrored() if inner else None
-        part = graph if of_two is None else of_two.graph
+    def propagate(is_mirrored: bool, n_states: int, pattern: bytes) -> Consistent:
+        mirror = mirrored() if is_mirrored else None
+        part = graph if mirror is None else mirror.graph
         bits = np.unpackbits(np.frombuffer(pattern, np.uint8), count=part.n_nodes * n_states)
         return propagate_evidence(part, bits.reshape(-1, n_states).astype(bool))
 
@@ -134,7 +134,7 @@ def reducer(graph: Graph) -> Callable[[FloatArray], Reduced]:
         possible = h > -np.inf
         if n_states > 1 and possible.all():
             return Reduced(h, b"", part, constant, mirror)
-        left = consistent(mirror is not None, n_states, np.packbits(possible).tobytes())
+        left = propagate(mirror is not None, n_states, np.packbits(possible).tobytes())
         key = b"" if left.kept.all() else left.kept.tobytes()
         return Reduced(h + left.addend, key, left.graph, constant + left.constant, mirror)
 
@@ -279,7 +279,7 @@ class _Step(NamedTuple):
 def _raise_contradiction(graph: Graph, steps: list[_Step], n_states: int) -> NoReturn:
     """Raise ``NetworkError`` with the steps of a contradiction."""
     names = {step.node: place for place, step in enumerate(steps)}
-    shown = [_show_step(step, names) for step in steps]
+    shown = [_format_step(step, names) for step in steps]
     if len(shown) > 2 * SHOWN_STEPS:
         shown[SHOWN_STEPS:-SHOWN_STEPS] = [f"... ({len(shown) - 2 * SHOWN_STEPS} steps more)"]
     raise NetworkError(
@@ -313,11 +313,11 @@ def _trace_contradiction(
         by = [int(near[state[near] == s][0]) for s in lost]
         found[node] = _Step(node, None if node == clash else int(own), by)
         waiting += by
-    last = lambda step: n_rounds if step.node == clash else when[step.node]  # noqa: E731
-    return sorted(found.values(), key=last)
+    round_of = lambda step: n_rounds if step.node == clash else when[step.node]  # noqa: E731
+    return sorted(found.values(), key=round_of)
 
 
-def _show_step(step: _Step, names: dict[int, int]) -> str:
+def _format_step(step: _Step, names: dict[int, int]) -> str:
     """Return one step as text, with placeholders for the names of nodes."""
     left = "no state" if step.state is None else f"only the state {step.state}"
     if not step.by:
@@ -439,7 +439,7 @@ def _find_odd_cycle(hard: csr_array, start: int) -> list[int]:
 
 
 def _format_chain(n: int) -> str:
-    """Return a chain of n placeholders as text, without the middle of a long chain."""
+    """Return "{0} - {1} - ..." with n placeholders, without the middle of a long chain."""
     places = [f"{{{i}}}" for i in range(n)]
     if n > 10:
         places[5:-4] = [f"... ({n - 9} more)"]

@@ -68,9 +68,9 @@ class Step(NamedTuple):
     """State of Lloyd's loop after an assignment."""
 
     centres: FloatArray
-    """(K, D) μ_k."""
+    """(K, D) centres μ_k."""
     labels: IntArray
-    """(M,) z_j, the assignment to these centres."""
+    """(M,) clusters z_j of the nodes: the assignment to these centres."""
     objective: float
     """Objective J of these centres and labels."""
     optimal: bool
@@ -140,7 +140,7 @@ def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
 
 
 def _compute_penalty_increase(graph: Graph, z: IntArray) -> FloatArray:
-    """Return for each node (M,) by how much penalties increase if it moves to an empty cluster."""
+    """Return (M,) increases of the total penalty if each node moved to an empty cluster."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
     return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
@@ -153,9 +153,9 @@ class Nodes(NamedTuple):
     """The nodes that are assigned: groups of must-linked points, represented by their means."""
 
     means: FloatArray
-    """(M, D) m_j, the mean of each node's points."""
+    """(M, D) means m_j of the points of each node."""
     sizes: FloatArray
-    """(M,) n_j, the number of points of each node, or the sum of their weights."""
+    """(M,) numbers n_j of points of each node, or sums of their weights."""
     factor: float
     """Factor of squared distances in the objective: 1 in COP-KMeans, ½ in PCKMeans."""
     within: float
@@ -214,32 +214,32 @@ class Nodes(NamedTuple):
         """
         return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
 
-    def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
+    def centres(self, z: IntArray, old: FloatArray) -> FloatArray:
         """Return the means of the clusters (K, D); a cluster without points keeps its centre.
 
         Parameters
         ----------
         z : (M,) int array
             Cluster of each node.
-        before : (K, D) array
-            The current centres.
+        old : (K, D) array
+            The centres before the update.
 
         Returns
         -------
         (K, D) array
             The new centres.
         """
-        shape = len(z), len(before)
+        shape = len(z), len(old)
         mass = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
-        counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
-        return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), before)
+        counts = np.bincount(z, self.sizes, minlength=len(old))[:, None]
+        return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), old)
 
 
 # ------------------------------------------------------------ costs and penalties
 
 
 def compute_total_cost(costs: FloatArray, graph: Graph, z: IntArray) -> float:
-    """Return the objective J without ``within``: the costs of z plus the penalties."""
+    """Return the objective J without ``within``: costs of the assignment plus penalties."""
     return float(costs[np.arange(len(z)), z].sum()) + cost_of_broken(graph, z)
 
 

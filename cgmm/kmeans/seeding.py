@@ -173,7 +173,7 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
 
 
 def alternate_kinds(kinds: list[str], n_components: int) -> list[str]:
-    """Return kinds of initialisation for a run: 2 (K + 1), at most 12, alternating."""
+    """Return the kinds of all initialisations of a run, 2 (K + 1) but at most 12, alternating."""
     return list(islice(cycle(kinds), min(2 * (n_components + 1), MAX_STARTS)))
 
 
@@ -214,7 +214,7 @@ def random_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 
 
 def _compute_means(X: FloatArray, r: FloatArray) -> FloatArray:
-    """Return the mean of each cluster, or that of all points for an empty one, which is filled."""
+    """Return the mean of each cluster, or the mean of all points for an empty cluster."""
     counts = r.sum(axis=0)[:, None]
     return np.where(counts > 0, (r.T @ X) / np.maximum(counts, 1), X.mean(axis=0))
 
@@ -227,7 +227,7 @@ SEEDINGS = {
 
 
 def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Graph) -> list[str]:
-    """Return the kinds of initialisation for ``init``; "auto" is one kind without relations."""
+    """Return the kind of each initialisation; "auto" makes several only if there are relations."""
     if init != "auto":
         return [init]
     if (chunklets.max() == len(chunklets) - 1 and len(graph.edges) == 0) or n_clusters == 1:

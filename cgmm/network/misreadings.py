@@ -19,7 +19,7 @@ from scipy.special import expit
 from cgmm.given import read_rows
 from cgmm.network.labels import number_classes
 from cgmm.network.relations import PairsAmong
-from cgmm.numerics import FloatArray, is_own, warn_caller
+from cgmm.numerics import FloatArray, is_internal, warn_caller
 
 # A user's direct call of ``fit`` passes through these modules of scikit-learn.
 WRAPPER_MODULES = {"sklearn.base", "sklearn.utils._set_output"}
@@ -28,7 +28,7 @@ WRAPPER_MODULES = {"sklearn.base", "sklearn.utils._set_output"}
 def iterate_frames() -> Iterator[FrameType]:
     """Yield the calling frames of the package and of scikit-learn, ending with the user's frame."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_own(frame):
+    while frame is not None and is_internal(frame):
         yield frame
         frame = frame.f_back
     if frame is not None:
@@ -37,7 +37,8 @@ def iterate_frames() -> Iterator[FrameType]:
 
 def list_callers() -> set[str]:
     """Return the names of the calling modules of the package and of scikit-learn."""
-    return {str(frame.f_globals.get("__name__")) for frame in iterate_frames() if is_own(frame)}
+    frames = filter(is_internal, iterate_frames())
+    return {str(frame.f_globals.get("__name__")) for frame in frames}
 
 
 def is_cross_validation(modules: set[str]) -> bool:

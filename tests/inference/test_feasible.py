@@ -52,7 +52,7 @@ def test_the_data_hint_at_an_assignment():
     wrong = hidden.copy()
     wrong[:50] = (wrong[:50] + 1) % 3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cgmm.inference.feasible, "STEPS_A_BRANCH", 10**9)
+        patch.setattr(cgmm.inference.feasible, "STEPS_PER_BRANCH", 10**9)
         with pytest.raises(SearchBudgetError):
             feasible_assignment(graph, 3, max_search=5_000)
         z = feasible_assignment(graph, 3, max_search=5_000, hint=lambda: wrong)
