@@ -372,8 +372,8 @@ def check_labels(
     if array.dtype.kind not in "iubf":
         raise ValueError(
             f"{name} is of type {array.dtype}{show_first_text(array)}; labels must be "
-            f"integers{allowed}. cgmm.network.number_classes({name})[1] numbers labels of any type, "
-            "and gives -1 to None and NaN."
+            f"integers{allowed}. cgmm.network.number_classes({name})[1] numbers labels of any "
+            "type, and gives -1 to None and NaN."
         )
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.intp)

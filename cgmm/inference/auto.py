@@ -248,7 +248,8 @@ class CostlyComponent(NamedTuple):
 
 
 HandleOverBudget = Callable[[list[CostlyComponent], int, Budget], list[Part]]
-"""Function of the components beyond the budget, K and the budget; it returns parts or raises."""
+"""Function that is called with the components beyond the budget, K and the budget; it returns parts
+or raises an error."""
 
 CLOSED_FORMS = {"independent": independent, "pairs": pairs, "clique": clique}
 OVER_BUDGET = "beyond the budget"

@@ -291,7 +291,7 @@ class CliqueTree(NamedTuple):
     slots: IntArray
     """Indices in T of the tables whose pairs are in the core."""
     n_states: int
-    """K."""
+    """Number of states K."""
 
     @property
     def nodes(self) -> IntArray:
@@ -376,7 +376,7 @@ def _make_clique(
     children: list[tuple[int, list[int]]],
     n_states: int,
 ) -> Clique:
-    """Build a clique: choose F, which is empty for a small table, and translate nodes to axes."""
+    """Build a clique: determine its fresh nodes F, and translate nodes to axes of its table."""
     fresh: list[int] = []
     if n_states ** (len(own) + len(separator)) > MERGED_CELLS:
         reached = {v for _, scope in children for v in scope}

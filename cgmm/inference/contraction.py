@@ -359,7 +359,7 @@ def _store_pairs(edges: Edges, joint: FloatArray, pairs: FloatArray) -> None:
 
 
 def matrix_product(left: FloatArray, right: FloatArray, total: Total) -> FloatArray:
-    """Return (..., A, B) totals over v of left[v, a] + right[v, b], without storing all sums."""
+    """Sum v out of left[v, a] + right[v, b]; return (..., A, B) without a table over v, a and b."""
     if total is log_sum:
         return log_product(left, right)
     largest = np.full((*left.shape[:-2], left.shape[-1], right.shape[-1]), -np.inf)
@@ -380,7 +380,7 @@ def log_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def sum_joint_over_right(left: FloatArray, right: FloatArray, outer: FloatArray) -> FloatArray:
-    """Return (..., V, A) p(v, a) = Σ_b p(a, b) p(v | a, b).
+    """Compute the joint distribution p(v, a) = Σ_b p(a, b) p(v | a, b), (..., V, A).
 
     p(v | a, b) is proportional to exp(left[v, a] + right[v, b]), and ``outer`` is p(a, b).
     """

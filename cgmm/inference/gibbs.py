@@ -173,7 +173,7 @@ def gibbs(
     kept, lock = _schedule_sweeps(n_sweeps, growth, max_sweeps), Lock()
 
     def infer(unary: FloatArray) -> Marginals:
-        with lock:  # Threads may call `infer` at the same time, but a generator only in turn.
+        with lock:  # Threads may call `infer` at the same time, but not advance one generator.
             n_kept = next(kept)
         return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
 

@@ -120,7 +120,7 @@ def build_inference(
     """Return the ``Inference`` for a contracted graph; ``plan`` builds the tree for a given K."""
 
     @cache
-    def prepare(n_states: int) -> tuple[CliqueTree, list[Constants]]:
+    def build_tree(n_states: int) -> tuple[CliqueTree, list[Constants]]:
         tree = plan(n_states)
         return tree, [clique.constants(n_states) for clique in tree.cliques]
 
@@ -129,7 +129,7 @@ def build_inference(
         impossible = contraction.roots[h[contraction.roots].max(axis=1) == -np.inf]
         if len(impossible):
             raise_impossible(graph, impossible[0], unary.shape[1])
-        tree, constants = prepare(unary.shape[1])
+        tree, constants = build_tree(unary.shape[1])
         core_potentials = h[tree.nodes], tables[tree.slots]
         return h, tables, *_collect_messages(graph, tree, constants, *core_potentials, total)
 
@@ -141,7 +141,7 @@ def build_inference(
         h, tables, factors, log_z = collect(unary, log_sum)
         nodes, pairs = np.zeros(unary.shape), np.zeros(tables.shape)
         nodes[contraction.roots], log_totals = log_normalise(h[contraction.roots])
-        _distribute_marginals(*prepare(unary.shape[1]), factors, nodes, pairs)
+        _distribute_marginals(*build_tree(unary.shape[1]), factors, nodes, pairs)
         contraction.distribute(h, tables, nodes, pairs)
         return Marginals(nodes, float(log_totals.sum() + log_z), exact=True)
 
@@ -150,7 +150,7 @@ def build_inference(
         if unary.shape[1] == 1:
             return _infer_single_state(graph, unary).nodes.argmax(axis=1)
         h, tables, factors, _ = collect(unary, log_max)
-        tree, constants = prepare(unary.shape[1])
+        tree, constants = build_tree(unary.shape[1])
         z = np.zeros(len(unary), dtype=np.intp)
         z[contraction.roots] = h[contraction.roots].argmax(axis=1)
         z[tree.nodes] = _trace_back(tree, constants, factors)

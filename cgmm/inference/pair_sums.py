@@ -37,7 +37,8 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 __all__ = ["PairSums", "pair_sums"]
 
-# Nodes a are treated in batches whose tables have at most this number of floats (128 MiB).
+# Joint distributions are computed for batches of nodes, such that all tables of a batch have at
+# most this number of floats (128 MiB).
 MAX_CARRIED = 2**24
 
 
@@ -183,7 +184,7 @@ class _Tree:
         return spread_axes(table, axes, n_first + len(clique))
 
     def compute_joints(self, first_nodes: IntArray) -> FloatArray:
-        """Return (n_nodes, n, K, K) probabilities p(z_v, z_a) for all nodes v and the nodes a."""
+        """Return (n_nodes, n, K, K) joint probabilities of all nodes and the n given nodes."""
         n, k, cliques = len(first_nodes), len(self.given[0]), self.cliques
         tables = [np.ones((n, k, *(1,) * len(clique))) for clique in cliques]
         for i, v in enumerate(first_nodes.tolist()):

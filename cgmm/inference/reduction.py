@@ -295,7 +295,7 @@ def _trace_contradiction(
     rounds: list[tuple[IntArray, IntArray]],
     clash: int,
 ) -> list[_Step]:
-    """Return all steps that lead to the node without a state, in the order of their rounds."""
+    """Return the steps of a contradiction, from the evidence to the node without a state."""
     n_rounds = len(rounds)
     state, when = np.full(len(given), -1), np.full(len(given), n_rounds)
     for number, (fixed, states) in enumerate(rounds):
@@ -346,9 +346,9 @@ class Mirror(NamedTuple):
         u, n = self._mirror_rows(unary), self.graph.n_nodes
         return np.array([np.bincount(self.node_of, column, n) for column in u.T], dtype=float).T
 
-    def expand_marginals(self, of_contracted: FloatArray) -> FloatArray:
+    def expand_marginals(self, contracted_nodes: FloatArray) -> FloatArray:
         """Return the marginals of all nodes from those (n_contracted, 2) of contracted nodes."""
-        return self._mirror_rows(of_contracted[self.node_of])
+        return self._mirror_rows(contracted_nodes[self.node_of])
 
     def expand_assignment(self, s: IntArray) -> IntArray:
         """Return the states of all nodes from those of the contracted nodes."""

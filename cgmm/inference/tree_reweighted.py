@@ -138,8 +138,8 @@ def tree_reweighted(
     appearance = forests.mean(axis=0)
 
     @cache
-    def decompose(floor: float) -> tuple[Directed, list[Inference]]:
-        weights = np.maximum(part.weights, floor)
+    def decompose(lowest_weight: float) -> tuple[Directed, list[Inference]]:
+        weights = np.maximum(part.weights, lowest_weight)
         shares, soft = weights / appearance, part._replace(weights=weights)
         trees = [part._replace(edges=part.edges[rows], weights=shares[rows]) for rows in forests]
         return direct_edges(soft, appearance), [junction_tree(tree) for tree in trees]
@@ -147,8 +147,8 @@ def tree_reweighted(
     def infer(unary: FloatArray) -> Marginals:
         unary = exclude_impossible(graph, unary)
         h, candidates = unary[connected].T, []
-        for floor in FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]:
-            edges, trees = decompose(floor)
+        floors = FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]
+        for edges, trees in map(decompose, floors):
             state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
             bound = _compute_bound(forests, trees, edges, h, state.messages)
             candidates.append((bound, state, edges))
