@@ -278,8 +278,8 @@ def check_sample_weight(
     n_positive = np.count_nonzero(weights)
     if n_positive < n_least:
         raise ValueError(
-            f"only {n_positive} points have a positive sample_weight, for {n_least} components or "
-            f"clusters; give more points a weight, or ask for {n_positive}."
+            f"sample_weight is positive for {n_positive} of the points, too few for {n_least} "
+            f"components or clusters; give more points a weight, or ask for {n_positive}."
         )
     return weights
 

@@ -61,8 +61,8 @@ from cgmm.network import (
 from cgmm.network.graph import edge_matrix, keep_cannot_links
 from cgmm.numerics import AGREE, BoolArray, FloatArray, IntArray
 
-# Nodes of equal degree are coloured in random order, so that the colouring of a regular graph does
-# not depend on the order of its indices.
+# Nodes of equal degree are coloured in random order, because index order may need many colours in
+# regular graphs.
 TIE_SEED = 0
 # Default number of steps of all tabu searches; a step assigns a state to a node. The first search
 # has FIRST_STEPS steps plus one per node.

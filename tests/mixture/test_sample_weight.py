@@ -73,7 +73,7 @@ test_weights_that_are_none_are_refused = refused(
     ([1.0] * 7 + [-1.0] + [1.0] * (N - 8), r"sample_weight\[7\] is -1"),
     ([np.nan] + [1.0] * (N - 1), r"sample_weight\[0\] is nan"),
     ([0.0] * N, "every entry"),
-    ([1.0] + [0.0] * (N - 1), "leaves 1 points for 2"),
+    ([1.0] + [0.0] * (N - 1), "positive for 1 of the points, too few for 2"),
 )
 
 
