@@ -1,7 +1,8 @@
-"""Mixtures: families of components, the one EM loop, the weights' update, starts and estimators.
+"""Mixture models with side information: component families, the EM loop, and the estimators.
 
-Chapters 1 to 10 explain it: densities in :mod:`~cgmm.mixture.gaussian`, the E-step and the
-M-step in :mod:`~cgmm.mixture.loop`, the update of the weights in :mod:`~cgmm.mixture.weights`.
+Chapters 1 to 10 explain these files. Densities are in :mod:`~cgmm.mixture.gaussian`, the E-step and
+the M-step in :mod:`~cgmm.mixture.loop`, and the updates of the mixing weights in
+:mod:`~cgmm.mixture.weights`.
 """
 
 from cgmm.kmeans.seeding import chunklet_seeds, far_points, nearest, random_points, seeds

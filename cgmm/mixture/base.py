@@ -1,13 +1,13 @@
-"""The estimator of mixtures: from side information to a fitted mixture, and what that answers.
+"""The base class of all mixture estimators: fit, partial_fit, predictions, scores and criteria.
 
-A subclass names its family of components and, where the defaults below do not serve, says how its
-data are read, where EM starts and which attributes hold θ. This file builds the network of the side
-information, applies an engine to it and runs EM. Mixtures that take empty cells inherit ``impute``
-from the second class. Chapters 3 to 10.
+The base class builds the network of the side information, applies an inference engine to it and
+runs EM. A subclass returns its family of components; it may also override how data are read, where
+EM starts and which attributes store θ. Estimators that accept missing values inherit ``impute``
+from the second class. Chapters 3 to 10 explain the methods.
 
 =====  ====================================================================
 N, K   points and components; θ the parameters
-t, γ   number of a step after a batch of points, and how far it goes: γ_t = t^-α
+t, γ   number of a step of ``partial_fit``, and its step size γ_t = t^-α
 =====  ====================================================================
 """
 
@@ -30,18 +30,18 @@ from cgmm.given import explain_missing, is_dask, read_rows
 from cgmm.inference import ENGINES
 from cgmm.large.batches import Average, add_statistics, scale_statistics, step
 from cgmm.large.blocks import Blocks, Points, workers
-from cgmm.mixture.doubts import doubted_relations
+from cgmm.mixture.doubts import describe_doubted_relations
 from cgmm.mixture.family import Family, log_joint
 from cgmm.mixture.initialise import adapt_to_evidence, subsample_for_init
-from cgmm.mixture.loop import Run, assigned, expectation, follow, warn_about
+from cgmm.mixture.loop import Run, assign_block, expectation, follow, warn_about
 from cgmm.mixture.problem import (
     SPANNING_TREE,
     AssignmentModel,
-    Found,
+    FitResult,
     PlainProblem,
     apply_engine,
-    engine_of,
-    pose,
+    build_problem,
+    resolve_engine,
     warn_about_chains,
 )  # fmt: skip
 from cgmm.mixture.weights import UPDATES, closed_form
@@ -61,9 +61,10 @@ from cgmm.numerics import (
 from cgmm.runs import Rng, Versioned, best_of, random_source
 from cgmm.summary import Summary, summarise
 
-# Number of points from which a component starts if its family has no starts of its own.
+# Number of random points from which a component is initialised if the estimator does not override
+# the initialisation.
 SEED_POINTS = 3
-# Attributes that the next fit or step makes outdated.
+# Attributes that are deleted before the results of the next fit or step are stored.
 RESULTS = (
     "history_", "n_iter_", "converged_", "log_evidence_", "evidence_exact_", "responsibilities_",
     "labels_exact_", "weights_update_", "inference_", "_n_points", "n_steps_", "n_samples_seen_",
@@ -71,16 +72,16 @@ RESULTS = (
 )  # fmt: skip
 NO_BATCHES_WITH_GAPS = (
     "X holds NaN, which partial_fit cannot use: the moments of all batches are averaged about the "
-    "parameters of the first step, and those of an empty cell depend on the present parameters. "
-    "Fit all points at once, fit(X), or pass the complete rows of the batch, "
+    "parameters of the first step, but moments of a missing value depend on the current "
+    "parameters. Fit all points at once, fit(X), or pass the complete rows of the batch, "
     "X[~np.isnan(X).any(axis=1)]."
 )
 
 
 class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
-    """Base class of the mixtures: everything but the family of the components.
+    """Base class of all mixture estimators; only the family of the components is missing.
 
-    A subclass returns its family from ``_family``; CONTRIBUTING writes one in full.
+    A subclass returns its family from ``_family``; CONTRIBUTING shows a complete example.
     """
 
     _parameter_constraints = {
@@ -137,49 +138,49 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """Return the family of the components, with the settings of its M-step."""
 
     def _read(self, X: ArrayLike) -> Any:
-        """Return the training points, checked, in the form that the family takes."""
+        """Check the training points and return them in the format of the family."""
         least = max(2, self.n_components)
         return validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=least)
 
     def _read_chunks(self, X: Any) -> Any:
-        """Return the training points of a dask.array; by default, brought together."""
+        """Check the training points of a dask.array; by default, load all of them into memory."""
         return self._read(X)
 
     def _read_new(self, X: ArrayLike) -> Any:
-        """Return new points, checked against those of the fit."""
+        """Check new points: they must have the same columns as the training points."""
         return validate_data(self, X, dtype=np.float64, reset=False)
 
     def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
-        """Return functions without arguments, each of which makes θ of the start of one run."""
-        return [partial(self._start, X, side, rng)] * self.n_init
+        """Return one function per run of EM, which takes no arguments and returns the initial θ."""
+        return [partial(self._initial_parameters, X, side, rng)] * self.n_init
 
-    def _start(self, X: Any, side: SideInformation, rng: Rng) -> Any:
-        """Return θ made of responsibilities that agree with what is known."""
-        r = adapt_to_evidence(self._responsibilities(X, rng), side)
+    def _initial_parameters(self, X: Any, side: SideInformation, rng: Rng) -> Any:
+        """Return an initial θ from responsibilities that agree with the side information."""
+        r = adapt_to_evidence(self._initial_responsibilities(X, rng), side)
         return self._family().start(X, side.counted(r))
 
-    def _responsibilities(self, X: Any, rng: Rng) -> FloatArray:
-        """Return (N, K) responsibilities under components made of a few random points each."""
+    def _initial_responsibilities(self, X: Any, rng: Rng) -> FloatArray:
+        """Initialise each component from ``SEED_POINTS`` random points; return responsibilities."""
         drawn = rng.randint(X.shape[0], size=(self.n_components, SEED_POINTS))
         r = np.zeros((X.shape[0], self.n_components))
         r[drawn, np.arange(self.n_components)[:, None]] = 1
         return log_normalise(log_joint(X, self._family().start(X, r)))[0]
 
-    def _keep(self, parameters: Any) -> None:
-        """Store θ in attributes."""
+    def _store_theta(self, parameters: Any) -> None:
+        """Store θ in the estimator's attributes."""
         self._theta, self.weights_ = parameters, parameters.weights
 
-    def _parameters(self) -> Any:
-        """Return θ, made of the attributes."""
+    def _get_theta(self) -> Any:
+        """Build θ from the estimator's attributes."""
         return self._theta
 
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
-        """Return points drawn from the fitted mixture, and their components."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how points are drawn.")
+    def _draw_points(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
+        """Draw points from the fitted mixture; return them with their components."""
+        raise NotImplementedError(f"{type(self).__name__} has no method that draws samples.")
 
-    def _n_free(self) -> int:
-        """Return the number of free parameters."""
-        return self._family().n_free(self._parameters())
+    def _count_free_parameters(self) -> int:
+        """Return the number of free parameters of the fitted mixture."""
+        return self._family().n_free(self._get_theta())
 
     # ------------------------------------------------------------------ fitting
 
@@ -188,33 +189,37 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Fit the mixture to the points and to what is known beside them.
+        """Fit the mixture to the points and their side information.
 
         Parameters
         ----------
         X : (N, D) array-like or dask.array
-            The points, N ≥ K. Mixtures of Gaussians take NaN in cells that are empty. An
-            ``np.memmap`` stays on its disk. The chunks of a dask.array stay on the workers of a
-            ``distributed.Client``, which do the work, or in this process where there is none;
-            Gaussians are fitted there, other families fetch the points. A start is made of
-            10,000 of the points at most.
+            The points, N ≥ K. Gaussian mixtures accept NaN for missing values. An ``np.memmap``
+            is read from disk block by block. The chunks of a dask.array stay on the workers of a
+            ``distributed.Client``, or in this process if there is no client; Gaussian mixtures
+            are fitted chunk by chunk there, and other families load all points into memory.
+            Initialisation uses at most 10,000 of the points.
         y : ignored
-            Present for scikit-learn's conventions, whose searches score by it. What is known of
-            classes goes to ``labels``.
+            Present for API consistency: scikit-learn's searches pass the classes here to score
+            the fit. Pass known classes as ``labels``.
         labels : (N,) int array or (N, K) bool array, default=None
-            The component of each point, -1 where unknown; or the components still allowed.
+            The component of each point, -1 where unknown; or a mask of the allowed components.
         must_link, cannot_link : (P, 2) int array, default=None
-            Pairs of points, by row number, that share a component, or do not. Here and below
-            :class:`~cgmm.network.PairsAmong` where rows may be selected, as cross-validation does.
+            Pairs of row numbers: points that share a component, and points that do not. If rows
+            may be selected later, as in cross-validation, pass relations (these and
+            ``preferences``) as :class:`~cgmm.network.PairsAmong`.
         preferences : (P, 3) array, default=None
-            Rows ``i, j, log-odds`` that the two belong together; ±inf makes it hard. Finite ones
-            may add up to 1e9 on a pair, beyond which they would leave no digits of the data. From
-            certainties: :func:`cgmm.scenarios.preferences`.
+            Rows ``i, j, w``, where w is the log-odds that points i and j share a component; ±inf
+            makes the relation hard. The finite log-odds of a pair may sum to at most 1e9, since
+            larger numbers would round away the densities of the points. To convert certainties to
+            log-odds, use :func:`cgmm.scenarios.preferences`.
         sample_weight : (N,) array, default=None
-            How many points each point stands for, from 0 up. Of a point without relations each has
-            a component of its own: a weight of 2 is the point twice. Of a point with relations all
-            have the same: a weight of 2 is the point and another one must-linked to it. Draws of a
-            start leave out what has no weight, and know no others; what is made of them does.
+            Number of points, at least 0, that each row represents. Copies of a point without
+            relations have independent components: a weight of 2 means the same as giving the point
+            twice. Copies of a point with relations share one component: a weight of 2 means the
+            same as a second, must-linked copy. Random draws in the initialisation never choose
+            points of weight zero and treat all others alike; the initial θ is computed with the
+            weights.
 
         Returns
         -------
@@ -223,58 +228,62 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If the data are not finite or too few, or degenerate for the model; if what is known
-            contradicts itself or cannot be satisfied with K components; if a start does not fit; or
-            if the engine cannot do what is asked.
+            If the data are infinite, too few or degenerate for the model; if the side information
+            contradicts itself or cannot be satisfied with K components; if an initial parameter
+            has a wrong shape or value; or if the engine does not support the request.
         KeyboardInterrupt
-            If interrupted before there is an iteration to keep, or once more after that.
+            If interrupted before the first iteration is complete, or a second time after that.
 
         Warns
         -----
         ConvergenceWarning
-            If the run that is kept reached ``max_iter``, or was interrupted from the keyboard; its
-            last parameters are kept. If the engine did not settle, or the chains of a sampler had
-            not mixed, in its last E-step.
+            If the best run reached ``max_iter`` or was interrupted from the keyboard; its last
+            parameters are kept. Also if the engine did not converge in the last E-step, or the
+            chains of a sampler had not mixed there.
         ApproximationWarning
-            Once a fit, if the engine approximates where exact inference costs too much.
+            Once per fit, if the engine approximates because exact inference would cost too much.
         DoubtWarning
-            If the points speak against hard relations, with a probability of at most 1 % where the
-            relations are right and the components are what made the points: L = p(x_i, x_j | wrong)
-            / p(x_i, x_j | right) has then the expectation 1, and its mean over relations reaches
-            100 no more often (Markov's inequality). Where classes have other tails than Gaussians,
-            true relations may look wrong, too. If they look wrong only because EM has ended at a
-            poor maximum, the message says so: a second fit from other starts is compared, of up to
-            10,000 points. If a covariance would be all but singular without ``reg_covar``.
+            If the points contradict the hard relations. The probability of this warning is at most
+            1 % if all relations are right and the model is correct: the likelihood ratio
+            L = p(x_i, x_j | wrong) / p(x_i, x_j | right) of a relation then has expectation 1, so
+            its mean over relations reaches 100 with probability 1 % at most (Markov's inequality).
+            If the classes have other tails than Gaussians, true relations may look wrong, too. With
+            up to 10,000 points the relations are tested again at a second fit from other starts; if
+            they look right there, the message says that this fit ended at a poor maximum.
+            The warning is also given if a covariance would be nearly singular without
+            ``reg_covar``.
         UserWarning
-            If something may be meant otherwise than it is read: weights of related points that
-            are fractions of a point; ``y`` that holds -1, None or NaN
-            beside classes, or few classes and does not come from a pipeline or a search;
-            preferences all between 0 and 1; row numbers beside an index of other integers.
+            If an argument probably does not mean what it is read as: a fractional weight of a
+            point with relations; a ``y`` that looks like partial labels (it holds -1, None or NaN
+            beside classes, or only a few classes, and no pipeline or search passed it); preferences
+            that all lie between 0 and 1, like probabilities; row numbers for a table whose index
+            consists of other integers.
         """
         self._validate_params()
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        known = ties | {"labels": labels, "sample_weight": sample_weight}
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        known = relations | {"labels": labels, "sample_weight": sample_weight}
         if not y is must_link is cannot_link is preferences is None:
-            self._warn_of_misreadings(X, y, labels, **ties)
-        theta = self._parameters() if self.warm_start and hasattr(self, "weights_") else None
+            self._warn_of_misreadings(X, y, labels, **relations)
+        theta = self._get_theta() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
             points = self._read_chunks(X) if is_dask(X) else self._read(X)
-        side, rng = self._side(points.shape[0], **known), random_source(self.random_state)
+        side, rng = self._build_side(points.shape[0], **known), random_source(self.random_state)
         with (
             nullcontext() if side.is_empty else naming(side.first_points, "point"),
             WarnedOnce(ApproximationWarning), workers(self.n_jobs) as map_blocks,
         ):  # fmt: skip
-            problem = pose(
+            problem = build_problem(
                 points, side, self._family(), map_blocks, n_components=self.n_components,
                 inference=self.inference, weights=self.weights, rng=rng,
             )  # fmt: skip
-            starts = self._starts_of_runs(points, side, rng, theta)
-            best = self._best_run(problem, starts)
-            # This may take long, so it precedes storing: an interrupt leaves no half-stored fit.
-            found = problem.assign(best, self.store_responsibilities)
-        self._store(problem, best, found)
-        # After everything is stored: a warning may be raised as an error.
-        self._warn(best, found, points, known)
+            starts = self._choose_starts(points, side, rng, theta)
+            best = self._find_best_run(problem, starts)
+            # This step may take long. It precedes storing, so an interrupt cannot leave a fit that
+            # is stored only in part.
+            fitted = problem.assign(best, self.store_responsibilities)
+        self._store_results(problem, best, fitted)
+        # Warnings come after storing, because the user may turn warnings into errors.
+        self._warn_user(best, fitted, points, known)
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None, **known: Any) -> IntArray:
@@ -287,7 +296,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         y : ignored
             Present for scikit-learn's conventions.
         **known
-            What is known beside the points, as in ``fit``.
+            Side information, with the keywords of ``fit``.
 
         Returns
         -------
@@ -296,17 +305,17 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         return self.fit(X, y, **known).labels_
 
-    def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **ties: Any) -> None:
-        """Warn about what may be meant otherwise than it is read."""
+    def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **relations: Any) -> None:
+        """Warn about arguments that probably do not mean what they are read as."""
         if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
-        if any(pairs is not None for pairs in ties.values()):
-            check_rows(X, **ties)
+        if any(pairs is not None for pairs in relations.values()):
+            check_rows(X, **relations)
 
-    def _side(
+    def _build_side(
         self, n_points: int, sample_weight: ArrayLike | None, preferences: Any = None, **known: Any
     ) -> SideInformation:
-        """Build the network of what is known, with its mask of allowed components cached."""
+        """Build the side information; replace labels by the mask of allowed components."""
         known = known | {"preferences": preferences, "sampling": self.sampling}
         side = SideInformation.build(n_points, **known)
         if known.get("labels") is not None:
@@ -314,101 +323,101 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if sample_weight is None:
             return side
         weights = check_sample_weight(sample_weight, n_points, self.n_components)
-        # A preference of zero makes two points related, as one of 1e-12 does.
+        # Points with a preference of zero count as related, as with a preference of 1e-12.
         mentioned = read_rows("preferences", preferences, 3)[:, :2].astype(int)
         side = side.weighted(weights, self.sampling, mentioned)
         warn_of_fractions(side.power)
         return side
 
-    def _starts_of_runs(
+    def _choose_starts(
         self, points: Any, side: SideInformation, rng: Rng, theta: Any
     ) -> list[Callable[[], Any]]:
-        """Return functions that make θ of the start of each run; only ``theta`` if it is given."""
+        """Return one function per run that returns the initial θ; a given ``theta`` is the only."""
         if theta is not None:
             self._require_same_shape(theta, points)
             return [lambda: theta]
         is_table = not isinstance(getattr(self, "init_params", "auto"), str)
         return self._starts(*subsample_for_init(points, side, rng, whole=is_table), rng)
 
-    def _best_run(self, problem: PlainProblem, starts: list[Callable[[], Any]]) -> Run:
-        """Run EM from the starts and return the run of the highest score.
+    def _find_best_run(self, problem: PlainProblem, starts: list[Callable[[], Any]]) -> Run:
+        """Run EM from the starts and return the run with the highest score.
 
-        Of a portfolio one run more than ``n_init`` is made. A run that collapses onto a point or
-        two is replaced by the next, since its evidence has no upper bound. If all runs collapse,
-        the one from the best start is kept.
+        With ``init_params="auto"`` one run more than ``n_init`` is made. A run in which a component
+        collapses onto one or two points is replaced by a run from the next start, because its
+        evidence has no upper bound. If all runs collapse, the one from the best start is kept.
         """
         one_run = partial(
             follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
-            verbose=self.verbose, rate=partial(self._rate, problem) if len(starts) > 1 else None,
+            verbose=self.verbose, rate=partial(self._score, problem) if len(starts) > 1 else None,
             report=problem.report,
         )  # fmt: skip
         n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
         return best_of(one_run, n_runs, len(starts), self._is_usable)
 
-    def _rate(self, problem: PlainProblem, run: Run) -> float:
-        """Return the score by which runs are compared."""
+    def _score(self, problem: PlainProblem, run: Run) -> float:
+        """Return the score for comparing runs, including the prior of the covariances."""
         return problem.score(run) + self._log_prior(run.parameters)
 
     def _log_prior(self, theta: Any) -> float:
-        """Return the log-density of the prior at θ; 0 where there is none."""
+        """Return the log-density of the prior of the covariances at θ; 0 without a prior."""
         return 0.0
 
     def _is_usable(self, run: Run) -> bool:
-        """Return whether a run describes more than a point or two by each of its components."""
+        """Return False if a component collapsed onto one or two points (checked for "auto")."""
         init = getattr(self, "init_params", "")
         is_portfolio = isinstance(init, str) and init == "auto"
         return not (is_portfolio and self._has_collapsed(run.parameters))
 
-    def _store(self, problem: PlainProblem, run: Run, found: Found) -> None:
-        """Store what was found in the attributes of the estimator."""
-        self._forget()
-        self._keep(run.parameters)
+    def _store_results(self, problem: PlainProblem, run: Run, fitted: FitResult) -> None:
+        """Store the results of the best run in the estimator's attributes."""
+        self._delete_results()
+        self._store_theta(run.parameters)
         if self.store_responsibilities:
-            self.responsibilities_ = found.responsibilities
-        self.labels_, self.labels_exact_ = found.labels, found.labels_exact
-        self.log_evidence_, self.evidence_exact_ = run.posterior.log_evidence, found.evidence_exact
+            self.responsibilities_ = fitted.responsibilities
+        self.labels_, self.labels_exact_ = fitted.labels, fitted.labels_exact
+        self.log_evidence_, self.evidence_exact_ = run.posterior.log_evidence, fitted.evidence_exact
         self.history_, self.n_iter_ = np.array(run.history), len(run.history)
         self.converged_ = run.converged
-        self.weights_update_, self.inference_ = problem.update, found.results
+        self.weights_update_, self.inference_ = problem.update, fitted.results
         self._n_points, self._n_columns = problem.side.n_points, problem.points.shape[1]
-        self._asked = self.sampling, self.inference, problem.engine
+        self._engine_settings = self.sampling, self.inference, problem.engine
 
-    def _warn(self, run: Run, found: Found, points: Any, known: dict[str, Any]) -> None:
+    def _warn_user(self, run: Run, fitted: FitResult, points: Any, known: dict[str, Any]) -> None:
         """Warn about a run that did not converge, chains that did not mix, and doubts."""
         warn_about(run, self.max_iter)
-        for doubt in self._doubts(run.parameters, points, known):
+        for doubt in self._find_doubts(run.parameters, points, known):
             warn_caller(doubt, DoubtWarning)
-        if found.chains is not None:
-            warn_about_chains(found.chains)
+        if fitted.chains is not None:
+            warn_about_chains(fitted.chains)
 
     def _has_collapsed(self, theta: Any) -> bool:
-        """Return whether a component of the fit describes a point or two, or none."""
+        """Return whether a component has collapsed onto one or two points, or has none."""
         return False
 
     def _require_same_shape(self, theta: Any, X: Any) -> None:
-        """Refuse to go on from parameters of other components or other data."""
+        """Raise an error if θ has another number of components or columns than this fit."""
         wanted = self.n_components, X.shape[1]
-        if (found := (len(theta.weights), self._n_columns)) != wanted:
+        if (fitted := (len(theta.weights), self._n_columns)) != wanted:
             raise ValueError(
-                f"warm_start goes on from a fit of {found[0]} components in {found[1]} columns, "
+                f"warm_start continues a fit of {fitted[0]} components in {fitted[1]} columns, "
                 f"but this one has {wanted[0]} in {wanted[1]}: begin anew, "
                 "set_params(warm_start=False)."
             )
 
-    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+    def _find_doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         """Return the messages of ``DoubtWarning``."""
-        return doubted_relations(theta, X, known["must_link"], known["cannot_link"])
+        return describe_doubted_relations(theta, X, known["must_link"], known["cannot_link"])
 
-    def _forget(self) -> None:
-        """Delete the results of an earlier fit or step."""
+    def _delete_results(self) -> None:
+        """Delete the attributes that store the results of an earlier fit or step."""
         for name in RESULTS:
             vars(self).pop(name, None)
 
     @property
     def parameters_(self) -> Any:
-        """θ of the fit, as the functions of this package take it."""
+        """The fitted θ, in the format that the functions of :mod:`cgmm.mixture` accept."""
         check_is_fitted(self, "weights_")
-        return self._parameters()
+        return self._get_theta()
 
     # ------------------------------------------------------------------ batch by batch
 
@@ -416,63 +425,67 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        """Take one step of EM with a batch of points, which is not kept.
+        """Take one step of EM with a batch of points, which is not stored.
 
-        The first call starts as ``fit`` does, from this batch, and makes an iteration of EM of it;
-        after ``fit`` it starts from what was fitted. Step t goes the part t^-α of the way to what
-        its batch says, with α the ``step_exponent`` (Cappé and Moulines, 2009). A batch should hold
-        several points for each number in a component's covariance.
+        The first call initialises θ from this batch, as ``fit`` does, and runs one iteration of EM
+        on it; after a ``fit`` it continues from the fitted θ. Step t moves the average statistics
+        towards those of its batch by the step size t^-α, where α is ``step_exponent`` (Cappé and
+        Moulines, 2009). A batch should have several points per free parameter of a component's
+        covariance.
 
         Parameters
         ----------
         X : (B, D) array-like
-            The batch; the first one with B ≥ K.
+            The batch; the first one needs B ≥ K points.
         y : ignored
-            Present for scikit-learn's conventions.
+            Present for API consistency.
         labels : (B,) int array or (B, K) bool array, default=None
-            As in ``fit``. Relations need all that they tie at once: there are none here.
+            As in ``fit``. Relations are not supported, since related points could be in different
+            batches.
         sample_weight : (B,) array, default=None
             As in ``fit``.
 
         Returns
         -------
         self
-            With ``n_steps_``, ``n_samples_seen_``, and ``labels_`` of this batch.
+            The estimator with ``n_steps_``, ``n_samples_seen_``, and ``labels_`` of this batch.
 
         Raises
         ------
         ValueError
-            If the batch is not finite or has empty cells, has other columns than the first, or
-            leaves a component without a covariance; if ``labels`` does not fit.
+            If the batch has infinite or missing values, has other columns than the first batch, or
+            makes the covariance of a component singular; or if ``labels`` has a wrong shape or
+            value.
         """
         self._validate_params()
         batch: Any = X
         batch = batch.compute() if is_dask(X) else X
-        theta = self._parameters() if hasattr(self, "weights_") else None
+        theta = self._get_theta() if hasattr(self, "weights_") else None
         with explain_missing(batch):
             points = self._read(batch) if theta is None else self._read_new(batch)
         if getattr(points, "has_gaps", False):
             raise ValueError(NO_BATCHES_WITH_GAPS)
-        side = self._side(points.shape[0], sample_weight, labels=labels)
+        side = self._build_side(points.shape[0], sample_weight, labels=labels)
         family, rng = self._family(), random_source(self.random_state)
         with workers(self.n_jobs) as map_blocks:
             data = Blocks.of(points, side, ENGINES["auto"], self.n_components, map=map_blocks)
-            theta = self._starts_of_runs(points, side, rng, theta)[0]()
+            theta = self._choose_starts(points, side, rng, theta)[0]()
             before: Average | None = getattr(self, "_batches", None)
             about = theta if before is None else before.about
             half = partial(expectation, theta, family=family, keep=False, about=about)
             _, counts, _, statistics = reduce(add_statistics, data.each(half))
             after = step(before, about, (counts, statistics), side.n_points, self.step_exponent)
-            # Scaled to all points so far, so that pseudo-counts keep their meaning.
+            # The averages are multiplied by the number of points so far, so that a pseudo-count has
+            # the same effect as in ``fit``.
             counts, statistics = scale_statistics(after.mean, after.n_points)
             theta = family.maximise(statistics, about).with_weights(closed_form(counts))
-            labels = data.gather(partial(assigned, theta, False))
-        self._forget()
-        self._keep(theta)
+            labels = data.gather(partial(assign_block, theta, False))
+        self._delete_results()
+        self._store_theta(theta)
         self.labels_, self._batches, self._n_columns = labels, after, points.shape[1]
         self.n_steps_: int = after.n_steps
         self.n_samples_seen_: float = after.n_points
-        self._asked = self.sampling, self.inference, engine_of(self.inference, rng)
+        self._engine_settings = self.sampling, self.inference, resolve_engine(self.inference, rng)
         return self
 
     # ------------------------------------------------------------------ new points
@@ -481,56 +494,56 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         with explain_missing(X):
             X = self._read_new(X)
-        return log_joint(X, self._parameters())
+        return log_joint(X, self._get_theta())
 
     def _predict_with_relations(
         self, X: ArrayLike, **known: Any
     ) -> tuple[Points, AssignmentModel, FloatArray]:
-        """Return new points, their network, and their responsibilities at the fitted θ."""
+        """Apply the engine to relations among new points; return points, model and r_ik."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
         with explain_missing(X):
-            points, theta = self._read_new(X), self._parameters()
-        sampling, inference, engine = self._asked
+            points, theta = self._read_new(X), self._get_theta()
+        sampling, inference, engine = self._engine_settings
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
         with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
             model = apply_engine(side, inference, engine, len(theta.weights))
-            return points, model, model.blocks(points).gather(partial(assigned, theta, True))
+            return points, model, model.blocks(points).gather(partial(assign_block, theta, True))
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> IntArray:  # fmt: skip
-        """Return the most probable component of each point, alone or jointly with related points.
+        """Return the most probable component of each point, given relations among the points.
 
-        Points of the fit are points as any others: what was known of them counts in ``labels_``,
-        and here only if it is given once more.
+        Training points are treated as new points: their side information affects ``labels_``, but
+        it affects this prediction only if it is passed again.
 
         Parameters
         ----------
         X : (N, D) array-like
-            Points, not necessarily those of the fit.
+            The points.
         must_link, cannot_link, preferences : arrays, default=None
-            Relations among these points, as in ``fit``. There are no ``labels`` here: of a point
-            whose class is known there is nothing to predict, and what it says about its
-            neighbours can be said with ``fit``, which learns from it as well.
+            Relations among these points, as in ``fit``. There is no argument ``labels``, because a
+            point of known class needs no prediction. To use such labels for related points, pass
+            all of them to ``fit``, which also learns from them.
 
         Returns
         -------
         (N,) int array
-            The component. With relations the components of all points together, found as
-            ``labels_`` is: no hard relation is broken.
+            The component of each point. With relations it is the most probable joint assignment,
+            computed as for ``labels_``, which breaks no hard relation.
 
         Raises
         ------
         ValueError
-            If relations name a point that does not exist, contradict each other or cannot be
-            satisfied; if the engine of the fit cannot do what is asked.
+            If a relation refers to a point that does not exist, if relations contradict each other
+            or cannot be satisfied, or if the engine of the fit does not support the request.
         """
         if must_link is cannot_link is preferences is None:
             return most_probable(self.predict_proba(X))
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        (points, model, r), theta = self._predict_with_relations(X, **ties), self._parameters()
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        (points, model, r), theta = self._predict_with_relations(X, **relations), self._get_theta()
         with naming(model.side.first_points, "point"):
             return model.joint_labels(points, theta, r, model.chains(points, theta)).states
 
@@ -554,8 +567,8 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         """
         if must_link is cannot_link is preferences is None:
             return log_normalise(self._log_joint(X))[0]
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        return self._predict_with_relations(X, **ties)[2]
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        return self._predict_with_relations(X, **relations)[2]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density of the mixture at each point.
@@ -596,18 +609,18 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return float(np.average(log_densities, weights=weights))
 
     def summary(self, **relations: Any) -> Summary:
-        """Return what was fitted, as text and as HTML in a notebook.
+        """Return a summary of the fit, shown as text or, in a notebook, as HTML.
 
         Parameters
         ----------
         **relations
-            ``must_link``, ``cannot_link`` and ``preferences`` of the fit, of which is told how
-            many are kept.
+            ``must_link``, ``cannot_link`` and ``preferences`` of the fit; the summary then also
+            counts how many of them ``labels_`` satisfies.
 
         Returns
         -------
         Summary
-            Sizes, weights, evidence, engine, and relations kept.
+            Sizes, weights, evidence, engine, and the number of satisfied relations.
         """
         return summarise(self, **relations)
 
@@ -617,14 +630,14 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of points to draw.
 
         Returns
         -------
         X : (n_samples, D) array
             The points, grouped by component.
         z : (n_samples,) int array
-            The component of each.
+            The component of each point.
 
         Raises
         ------
@@ -634,7 +647,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self, "weights_")
         if n_samples < 1:
             raise ValueError(f"n_samples is {n_samples}; ask for at least one sample.")
-        return self._draw(n_samples, random_source(self.random_state))
+        return self._draw_points(n_samples, random_source(self.random_state))
 
     # ------------------------------------------------------------------ criteria
 
@@ -647,22 +660,23 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def bic(self, X: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion; lower is better.
 
-        θ of a fit with relations is not what fits the points best by themselves, so ``bic(X)``
-        holds against it what it was told to satisfy; with relations or labels, choose K by
-        ``bic()``, of fits that were told the same.
+        A θ that satisfies relations fits the points alone less well, so ``bic(X)`` penalises the
+        fit for satisfying its relations. With relations or labels, choose K by ``bic()``, and
+        compare only fits that were given the same side information.
 
         Parameters
         ----------
         X : (N, D) array-like, default=None
-            Points by themselves, new ones or those of the fit; relations and labels do not count,
-            as in scikit-learn. None: the training points with all that was known of them, by which
-            to choose the number of components where relations were given.
+            Points, new ones or those of the fit; relations and labels are not used, as in
+            scikit-learn. None: use the training points with all their side information, which is
+            the right way to choose K if relations were given.
 
         Returns
         -------
         float
-            -2 log p(X | θ) + ν log N, or -2 ``log_evidence_`` + ν log N. N counts points, whatever
-            is tied. The two are equal where nothing was known.
+            -2 log p(X | θ) + ν log N, or -2 ``log_evidence_`` + ν log N without ``X``. N is the
+            number of points, whether or not they are linked. Without side information the two are
+            equal for the training points.
 
         Raises
         ------
@@ -675,7 +689,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             Without ``X``, if ``evidence_exact_`` is False.
         """
         evidence, n_samples = self._evidence(X)
-        return float(-2 * evidence + self._n_free() * np.log(n_samples))
+        return float(-2 * evidence + self._count_free_parameters() * np.log(n_samples))
 
     def aic(self, X: ArrayLike | None = None) -> float:
         """Return the Akaike information criterion; lower is better.
@@ -695,63 +709,63 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         ValueError
             As :meth:`bic`.
         """
-        return float(-2 * self._evidence(X)[0] + 2 * self._n_free())
+        return float(-2 * self._evidence(X)[0] + 2 * self._count_free_parameters())
 
     def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
-        """Return the log-evidence and number of the given points, or those of the fit itself."""
+        """Return log-evidence and number of points, of the given points or of the fit."""
         if X is not None:
             log_densities = self.score_samples(X)
             return float(log_densities.sum()), len(log_densities)
         check_is_fitted(self, "weights_")
         if np.isnan(self.log_evidence_):
             raise ValueError(
-                "the engine of this fit reports no log-evidence, so there is no criterion that "
-                "counts what was known. Fit with another, set_params(inference='auto').fit(...), "
-                "or ask for points by themselves, bic(X)."
+                "the engine of this fit reports no log-evidence, so no criterion can include the "
+                "side information. Fit with another engine, set_params(inference='auto').fit(...), "
+                "or compute the criterion for the points alone, bic(X)."
             )
         if not self.evidence_exact_:
             warn_caller(
-                "the log-evidence of this fit is an approximation, which may be nats off: fits "
-                "that differ by a few are not told apart by it. set_params(inference='exact') "
-                "computes it where that is affordable; bic(X) asks for points by themselves.",
+                "the log-evidence of this fit is an approximation, which may be wrong by some "
+                "nats, so it cannot distinguish fits that differ by less. "
+                "set_params(inference='exact') computes it exactly if that is affordable; bic(X) "
+                "computes the criterion for the points alone.",
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
 
 
-# ------------------------------------------------------------ empty cells
+# ------------------------------------------------------------ missing values
 
 
 class ImputingMixture(ConstrainedMixture):
-    """Base of the mixtures that take empty cells."""
+    """Base class of the mixtures that accept missing values."""
 
     def impute(
         self, X: ArrayLike, *, draw: bool = False, random_state: Seed = None,
         must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None,
         preferences: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
-        """Return the table with its empty cells filled in.
+        """Return the table with its missing values filled in.
 
         Parameters
         ----------
         X : (N, D) array-like
-            Points, with NaN in empty cells.
+            Points, with NaN for missing values.
         draw : bool, default=False
-            False: each cell gets its expectation given the present cells of its row, and a category
-            the most probable one. Variances and correlations of such a table are too small or too
-            large; it is for looking at, and for methods that need complete rows. True: each row is
-            drawn from the mixture given its present cells, so that several draws show how uncertain
-            the cells are (multiple imputation).
+            False: replace each missing number by its expectation given the observed values of its
+            row, and each missing category by the most probable one. The variances and correlations
+            of such a table are biased, so use it for inspection, or for methods that need complete
+            rows. True: draw the missing values of each row from the mixture, given its observed
+            values; several such draws show how uncertain the values are (multiple imputation).
         random_state : int, RandomState, Generator or None, default=None
-            Seed of the draws; None: that of the estimator.
+            Seed of the draws; None: use the seed of the estimator.
         must_link, cannot_link, preferences : arrays, default=None
-            Relations among these points, as in ``predict``; they tell which components a point
-            may have.
+            Relations among these points, as in ``predict``; they affect the responsibilities.
 
         Returns
         -------
         (N, D) array, or a table like X
-            Present cells are unchanged.
+            Observed values are unchanged.
 
         Examples
         --------
@@ -761,8 +775,8 @@ class ImputingMixture(ConstrainedMixture):
         >>> ConstrainedGaussianMixture().fit(X).impute(X)[3].round(1)
         array([3., 3.])
         """
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        r = self.predict_proba(X, **ties)
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        r = self.predict_proba(X, **relations)
         if not draw:
             return self._impute(X, r, None)
         seed = self.random_state if random_state is None else random_state
@@ -770,4 +784,4 @@ class ImputingMixture(ConstrainedMixture):
 
     @abstractmethod
     def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> Any:
-        """Return the table with cells filled in, given (N, K) responsibilities of its points."""
+        """Fill in missing values, given the (N, K) responsibilities; without rng, expectations."""

@@ -1,13 +1,13 @@
-"""A second family of components: independent categorical features, of which binary ones are a case.
+"""The family of independent categorical features, including binary features. Chapter 4.
 
-Any class-conditional density runs through the same loop [schmidt2016, sect. 2.2]. This file is a
-whole family as :mod:`cgmm.mixture.family` describes it: parameters with a log-density, and a family
-with a start, statistics, an M-step and the number of its parameters. ``X`` may be whatever they
-agree on; here it is a sparse one-hot matrix. Chapter 4.
+The EM loop works with any class-conditional density [schmidt2016, sect. 2.2]. This file is a
+complete example of the interface in :mod:`cgmm.mixture.family`: parameters with a log-density, and
+a family with an initialisation, sufficient statistics, an M-step and a number of parameters. Each
+family chooses its own format of ``X``; here it is a sparse one-hot matrix.
 
 ======  =======================================================================
 N, D    points x_i and features d; C_d categories of feature d, C = Σ_d C_d
-x_ic    one-hot: 1 where point i shows category c, one c a feature
+x_ic    one-hot code: 1 if point i has category c, so one 1 per feature
 p_kc    probability of category c in component k; sums to one over a feature
 a       pseudo-count, added to each category's expected count
 ======  =======================================================================
@@ -51,25 +51,25 @@ class CategoricalParameters(NamedTuple):
             return np.asfortranarray(X @ np.log(self.probabilities).T)
 
     def with_weights(self, weights: FloatArray) -> CategoricalParameters:
-        """Return the same components with other weights."""
+        """Return the same components with new mixing weights."""
         return self._replace(weights=weights)
 
 
 class Categories(NamedTuple):
-    """The family: how many categories each feature has, and the pseudo-count."""
+    """The family of categorical features: number of categories per feature, and pseudo-count."""
 
     sizes: tuple[int, ...]
-    """(D,) C_d."""
+    """(D,) number of categories C_d of each feature."""
     pseudo_count: float = 0.0
-    """a ≥ 0. With a > 0 it is the bound plus ``a Σ_kc log p_kc`` that no M-step lowers."""
+    """a ≥ 0. An M-step never lowers the bound plus ``a Σ_kc log p_kc``."""
 
     @property
     def starts(self) -> IntArray:
-        """(D,) the column at which each feature's categories begin."""
+        """(D,) first one-hot column of each feature."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
     def start(self, X: csr_array, responsibilities: FloatArray) -> CategoricalParameters:
-        """Return the parameters that one M-step makes of given responsibilities.
+        """Compute initial parameters from responsibilities by one M-step.
 
         Parameters
         ----------
@@ -81,9 +81,9 @@ class Categories(NamedTuple):
         Returns
         -------
         CategoricalParameters
-            Without a pseudo-count of the family it is made with 1: what a start has not seen would
-            otherwise stay impossible for ever. Each weight counts one point more, which keeps
-            components without points alive.
+            If the pseudo-count of the family is zero, the start uses 1, because a category of
+            probability zero would keep that probability in all later iterations. One point is
+            added to the count of each component, so that no component starts with weight zero.
         """
         counts = responsibilities.sum(axis=0) + 1
         uniform = np.repeat(1 / np.array(self.sizes), self.sizes)
@@ -94,7 +94,7 @@ class Categories(NamedTuple):
     def statistics(
         self, X: csr_array, responsibilities: FloatArray, parameters: CategoricalParameters
     ) -> Statistics:
-        """Return the expected counts of the categories, which add over blocks of points.
+        """Return the expected counts of the categories, which can be summed over blocks of points.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Categories(NamedTuple):
         responsibilities : (N, K) array
             r_ik.
         parameters : CategoricalParameters
-            θ so far, which counts do not need.
+            The current θ; not used, because counts do not depend on it.
 
         Returns
         -------
@@ -122,7 +122,8 @@ class Categories(NamedTuple):
         statistics : tuple of one (K, C) array
             From :meth:`statistics`.
         parameters : CategoricalParameters
-            θ so far. Its weights stay; a component without responsibility keeps everything.
+            The current θ. Its weights are returned unchanged, and so are the probabilities of a
+            component without responsibility.
 
         Returns
         -------
@@ -131,15 +132,15 @@ class Categories(NamedTuple):
 
         Notes
         -----
-        Expected counts, ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``: the weighted version of naive
-        Bayes' closed form.
+        The probabilities are ``(Σ_i r_ik x_ic + a) / (N_k + a C_d)``, the closed form of naive
+        Bayes with responsibilities as weights.
         """
-        # [schmidt2016, sect. 3.1]: each closed form, with responsibilities for indicators
+        # [schmidt2016, sect. 3.1]: the closed form, with responsibilities in place of indicators
         counts = statistics[0] + self.pseudo_count
         totals = np.repeat(np.add.reduceat(counts, self.starts, axis=1), self.sizes, axis=1)
-        alive = totals > 0
-        shares = counts / np.where(alive, totals, 1)
-        return parameters._replace(probabilities=np.where(alive, shares, parameters.probabilities))
+        used = totals > 0
+        shares = counts / np.where(used, totals, 1)
+        return parameters._replace(probabilities=np.where(used, shares, parameters.probabilities))
 
     def n_free(self, parameters: CategoricalParameters) -> int:
         """Return the number of free parameters.
@@ -159,7 +160,7 @@ class Categories(NamedTuple):
 
 
 def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:
-    """Write integer categories as rows of zeros and ones.
+    """Convert integer categories to a sparse one-hot matrix.
 
     Parameters
     ----------
@@ -171,12 +172,12 @@ def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:
     Returns
     -------
     (N, C) sparse array
-        With D ones a row.
+        Each row has D ones.
 
     Raises
     ------
     ValueError
-        If an entry is no category of its feature; it is named.
+        If an entry is not a category of its feature; the message names the entry.
 
     Examples
     --------
@@ -198,12 +199,12 @@ def one_hot(X: IntArray, sizes: Sequence[int] | IntArray) -> csr_array:
 
 
 def one_hot_with_gaps(codes: IntArray, sizes: tuple[int, ...]) -> csr_array:
-    """Write categories as rows of zeros and ones, without a one for an empty cell.
+    """Convert categories to a sparse one-hot matrix; a missing category becomes zeros.
 
     Parameters
     ----------
     codes : (N, D_c) int array
-        Categories, 0 to C_d - 1 in column d, or -1 where a cell is empty.
+        Categories, 0 to C_d - 1 in column d, or -1 for a missing value.
     sizes : tuple of int
         C_d.
 
@@ -233,18 +234,18 @@ def sample(
     parameters : CategoricalParameters
         θ.
     categories : Categories
-        Which columns belong to which feature.
+        The number of categories of each feature.
     n_samples : int
-        How many points to draw.
+        Number of points to draw.
     rng : numpy Generator or RandomState
         Source of randomness.
 
     Returns
     -------
     X : (n_samples, D) int array
-        Categories, points grouped by component.
+        Categories; points are grouped by component.
     z : (n_samples,) int array
-        The component of each.
+        The component of each point.
 
     Examples
     --------
@@ -262,11 +263,11 @@ def draw_categories(
     probabilities: FloatArray, categories: Categories,
     rng: np.random.Generator | np.random.RandomState,
 ) -> IntArray:  # fmt: skip
-    """Return an (n, D) category of each feature, from (n, C) probabilities of a row each."""
+    """Draw (n, D) categories, one per feature, from the (n, C) probabilities of each row."""
     columns = []
     for start, size in zip(categories.starts, categories.sizes, strict=True):
-        reached = np.cumsum(probabilities[:, start : start + size], axis=1)
-        # The last entry is 1 only up to rounding, so draws are scaled to it.
-        draws = rng.uniform(size=(len(probabilities), 1)) * reached[:, -1:]
-        columns.append((draws >= reached).sum(axis=1))
+        cumulative = np.cumsum(probabilities[:, start : start + size], axis=1)
+        # The last cumulative probability may differ from 1 by rounding, so draws are scaled to it.
+        draws = rng.uniform(size=(len(probabilities), 1)) * cumulative[:, -1:]
+        columns.append((draws >= cumulative).sum(axis=1))
     return np.column_stack(columns)

@@ -1,4 +1,4 @@
-"""The estimator of mixtures of categorical features. Chapter 4."""
+"""The estimator ``ConstrainedCategoricalMixture``, for tables of categories. Chapter 4."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from cgmm.network import Engine
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
-# Largest total number of categories that is inferred from the codes in X alone.
+# If ``n_categories`` is not given, the categories inferred from X may number at most this many.
 MOST_CATEGORIES = 1_000_000
 
 
 class ConstrainedCategoricalMixture(ConstrainedMixture):
-    """Mixture with categorical features, independent within components, and side information.
+    """Mixture of independent categorical features, fitted with side information.
 
-    For surveys, texts as sets of words, and other tables of categories; binary features are the
-    case of two categories (Bernoulli). With a label for every point this is naive Bayes.
+    Use it for surveys, texts as sets of words, and other tables of categories. Binary features
+    (Bernoulli) have two categories. If every point is labelled, the model is naive Bayes.
 
     Parameters
     ----------
     n_components : int, default=1
-        K.
+        Number of components, K.
     n_categories : (D,) int array-like or None, default=None
-        Categories of each feature, coded 0, 1, ...; None: one more than the largest code seen, if
-        that makes no more than a million of all features.
+        Number of categories of each feature, which are coded 0, 1, ... None: one more than the
+        largest code in each column, if these numbers sum to at most a million.
     pseudo_count : float, default=1.0
-        a ≥ 0, added to the expected count of each category. With 0, an exact engine and its
-        ``weights="auto"`` the log-evidence never falls, and a category never seen in a component
-        makes points that show it impossible there; with a > 0 it is the bound plus a Σ log p that
-        no M-step lowers.
+        a ≥ 0, added to the expected count of each category. With a = 0, an exact engine and
+        ``weights="auto"`` the log-evidence never falls; but a category that does not occur in a
+        component gets probability zero there. With a > 0 an M-step never lowers the bound plus
+        a Σ log p.
     sampling, inference, weights, tol, max_iter, n_init, warm_start
         As in :class:`ConstrainedGaussianMixture`.
     init_params : {"random_from_data", "random"} or (N, K) array, default="random_from_data"
-        Responsibilities of the start: each point to the one of K random points with which it agrees
-        in most features; or random; or as given. They are made to agree with what is known.
+        Initial responsibilities. "random_from_data" assigns each point to that of K random points
+        with which it agrees in most features; "random" draws them. They are then adapted to the
+        side information.
     random_state, verbose, n_jobs, store_responsibilities, step_exponent
         As in :class:`ConstrainedGaussianMixture`.
 
@@ -63,11 +64,11 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
 
     See Also
     --------
-    cgmm.mixture.categorical : the family itself, and how to add another.
+    cgmm.mixture.categorical : the family of components, a model for further families.
 
     Notes
     -----
-    [schmidt2016, sect. 2.2]: any class-conditional density will do.
+    [schmidt2016, sect. 2.2] shows that EM works with any class-conditional density.
 
     Examples
     --------
@@ -136,41 +137,41 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
             if largest.sum() > MOST_CATEGORIES:
                 d = int(largest.argmax())
                 raise ValueError(
-                    f"feature {d} holds the code {largest[d]:.15g}, so that it would have one "
-                    "category more than that, most of them never seen. Encode categories as 0, 1, "
-                    "... (OrdinalEncoder does), or pass n_categories if so many are meant."
+                    f"feature {d} has the code {largest[d]:.15g}, so it would have one category "
+                    "more than that, most of which never occur. Encode categories as 0, 1, ... "
+                    "(OrdinalEncoder does), or pass n_categories if there really are so many."
                 )
             return largest.astype(np.intp) + 1
         sizes = np.asarray(self.n_categories)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
                 f"n_categories is {self.n_categories!r}; it must hold {X.shape[1]} positive "
-                "integers, one a feature."
+                "integers, one per feature."
             )
         return sizes.astype(np.intp)
 
     def _family(self) -> Categories:
         return Categories(tuple(self.n_categories_), self.pseudo_count)
 
-    def _responsibilities(self, X: csr_array, rng: Rng) -> FloatArray:
-        """Return responsibilities of random points, random ones, or those that are given."""
+    def _initial_responsibilities(self, X: csr_array, rng: Rng) -> FloatArray:
+        """Return the initial (N, K) responsibilities that ``init_params`` asks for."""
         shape = (X.shape[0], self.n_components)
         if not isinstance(self.init_params, str):
             return check_responsibilities(self.init_params, shape)
         if self.init_params == "random":
             return rng.dirichlet(np.ones(self.n_components), shape[0])
         chosen = rng.choice(shape[0], self.n_components, replace=False)
-        # One-hot rows share one entry for each feature in which two points agree.
+        # The product of two one-hot rows is the number of features in which the points agree.
         agreement = (X @ X[chosen].T).toarray()
         return np.eye(self.n_components)[agreement.argmax(axis=1)]
 
-    def _keep(self, parameters: CategoricalParameters) -> None:
+    def _store_theta(self, parameters: CategoricalParameters) -> None:
         self.weights_ = parameters.weights
         ends = np.cumsum(self.n_categories_)[:-1]
         self.probabilities_ = np.split(parameters.probabilities, ends, axis=1)
 
-    def _parameters(self) -> CategoricalParameters:
+    def _get_theta(self) -> CategoricalParameters:
         return CategoricalParameters(self.weights_, np.concatenate(self.probabilities_, axis=1))
 
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
-        return categorical.sample(self._parameters(), self._family(), n_samples, rng)
+    def _draw_points(self, n_samples: int, rng: Rng) -> tuple[IntArray, IntArray]:
+        return categorical.sample(self._get_theta(), self._family(), n_samples, rng)

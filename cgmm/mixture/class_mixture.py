@@ -1,15 +1,15 @@
-"""Several Gaussians a class: a family whose states are classes, each a mixture. Chapter 4.
+"""Mixture discriminant analysis: each class is itself a mixture of Gaussians. Chapter 4.
 
-Mixture discriminant analysis (Hastie and Tibshirani, 1996), with relations as well. The loop, the
-engines and the weights' update see classes alone, and only their densities know of components. So
-relations speak of classes: two points that must be linked share a class, and each has its own
-component of it. Given their classes points are independent, so nothing is approximated, and what
-an engine costs does not grow with the number of components.
+The method is that of Hastie and Tibshirani (1996), extended by relations. The EM loop, the engines
+and the update of the weights work with classes; only the densities depend on the components within
+classes. A must-link therefore means that two points share a class, while their components within
+the class may differ. Given the classes, the points are independent, so nothing is approximated, and
+the cost of an engine does not grow with the number of components.
 
 =====  ====================================================================
-C, M   number of classes, and of the components of all of them together
+C, M   number of classes, and total number of components of all classes
 π_c    weights of the classes
-ρ_m    share of component m in its class; shares of a class sum to one
+ρ_m    share of component m in its class; the shares of a class sum to one
 r_ic   responsibilities of the classes
 =====  ====================================================================
 """
@@ -29,30 +29,30 @@ from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.missing import filled
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling
-from cgmm.mixture.weights import kept_alive
+from cgmm.mixture.weights import raise_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
 
 class ClassParameters(NamedTuple):
-    """θ of classes that are mixtures of Gaussians."""
+    """θ, the parameters of classes that are mixtures of Gaussians."""
 
     weights: FloatArray
     """(C,) π_c."""
     components: Parameters
-    """The M components, class by class; their weights are the shares ρ_m."""
+    """The M components, ordered by class; their weights are the shares ρ_m."""
     sizes: tuple[int, ...]
-    """(C,) how many components each class has, at least one."""
+    """(C,) number of components of each class, at least one."""
 
     @property
     def starts(self) -> IntArray:
-        """(C,) the first component of each class."""
+        """(C,) index of the first component of each class."""
         return np.cumsum((0, *self.sizes[:-1]))
 
     @property
     def class_of(self) -> IntArray:
-        """(M,) the class of each component."""
+        """(M,) class of each component."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def log_density(self, X: FloatArray) -> FloatArray:
@@ -61,14 +61,14 @@ class ClassParameters(NamedTuple):
         return np.logaddexp.reduceat(log_joint(X, self.components).T, self.starts).T
 
     def with_weights(self, weights: FloatArray) -> ClassParameters:
-        """Return the same classes with other weights."""
+        """Return the same classes with new weights."""
         return self._replace(weights=weights)
 
-    def split(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
-        """Return (N, M) responsibilities of components from (N, C) responsibilities of classes."""
+    def split_responsibilities(self, X: FloatArray, responsibilities: FloatArray) -> FloatArray:
+        """Split (N, C) responsibilities of classes into (N, M) responsibilities of components."""
         joint = log_joint(X, self.components)
         totals = np.logaddexp.reduceat(joint, self.starts, axis=1)[:, self.class_of]
-        # Where a class has no density, its components get their overall shares.
+        # If a point has density zero in a class, it is split in proportion to the shares ρ_m.
         shares = np.broadcast_to(np.log(self.components.weights), joint.shape)
         known = totals > -np.inf
         within = np.where(known, joint - np.where(known, totals, 0), shares)
@@ -80,28 +80,28 @@ class ClassParameters(NamedTuple):
 
 
 class ClassPooling(NamedTuple):
-    """The family of :class:`ClassParameters`: responsibilities are split, then each part pooled."""
+    """The family of :class:`ClassParameters`, which fits the components of all classes."""
 
     pool: Pooling
-    """The family of the components; "tied" is what the authors do."""
+    """The Gaussian family of the components; Hastie and Tibshirani use "tied"."""
     sizes: tuple[int, ...]
-    """(C,) how many components each class has."""
+    """(C,) number of components of each class."""
 
     def start(self, X: FloatArray, responsibilities: FloatArray) -> ClassParameters:
-        """Return θ made of (N, M) responsibilities of the components."""
+        """Return an initial θ from (N, M) responsibilities of the components."""
         components = self.pool.start(X, responsibilities)
         theta = ClassParameters(np.ones(len(self.sizes)), components, self.sizes)
         counts = np.maximum(responsibilities.sum(axis=0), 1)
         of_class = np.add.reduceat(counts, theta.starts)
         components = components.with_weights(counts / of_class[theta.class_of])
-        weights = kept_alive(of_class / of_class.sum(), len(X))
+        weights = raise_small_weights(of_class / of_class.sum(), len(X))
         return theta._replace(weights=weights, components=components)
 
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: ClassParameters
     ) -> Statistics:
-        """Return the components' statistics from (N, C) responsibilities of the classes."""
-        split = parameters.split(X, responsibilities)
+        """Return the statistics of the components, given (N, C) responsibilities of classes."""
+        split = parameters.split_responsibilities(X, responsibilities)
         return self.pool.statistics(X, split, parameters.components)
 
     def maximise(self, statistics: Statistics, parameters: ClassParameters) -> ClassParameters:
@@ -112,7 +112,8 @@ class ClassPooling(NamedTuple):
         statistics : tuple of arrays
             From :meth:`statistics`.
         parameters : ClassParameters
-            θ so far. Its weights stay, and so do the shares in a class without responsibility.
+            The current θ. Its weights are returned unchanged, and so are the shares in a class
+            without responsibility.
 
         Returns
         -------
@@ -121,17 +122,17 @@ class ClassPooling(NamedTuple):
 
         Notes
         -----
-        Hastie and Tibshirani (1996), sect. 3, with r_ic where they have a label.
+        Hastie and Tibshirani (1996), sect. 3, with responsibilities r_ic in place of labels.
         """
         counts = statistics[0]
         components = self.pool.maximise(statistics, parameters.components)
         totals = np.add.reduceat(counts, parameters.starts)[parameters.class_of]
-        dead = totals <= SMALLEST_COUNT
-        shares = np.where(dead, parameters.components.weights, counts / np.where(dead, 1, totals))
+        empty = totals <= SMALLEST_COUNT
+        shares = np.where(empty, parameters.components.weights, counts / np.where(empty, 1, totals))
         return parameters._replace(components=components.with_weights(shares))
 
     def n_free(self, parameters: ClassParameters) -> int:
-        """Return the number of free parameters, those of the shares included."""
+        """Return the number of free parameters, including the shares."""
         return self.pool.n_free(parameters.components)
 
 
@@ -139,14 +140,14 @@ class ClassPooling(NamedTuple):
 
 
 class ClassMixture(ConstrainedGaussianMixture):
-    """Mixture of classes, each a mixture of Gaussians, with labels and relations of classes.
+    """Estimator of classes that are mixtures of Gaussians; labels and relations refer to classes.
 
     Parameters
     ----------
     sizes : (C,) sequence of int, default=(1,)
-        How many components each class has.
+        Number of components of each class.
     covariance_type, sampling, inference, weights, tol, reg_covar, max_iter, n_init
-        As in :class:`ConstrainedGaussianMixture`. A start is made of the labelled points.
+        As in :class:`ConstrainedGaussianMixture`. EM starts from the labelled points.
     random_state, verbose, n_jobs, store_responsibilities
         As in :class:`ConstrainedGaussianMixture`.
 
@@ -155,10 +156,10 @@ class ClassMixture(ConstrainedGaussianMixture):
     weights_ : (C,) array
         π_c.
     shares_ : (M,) array
-        ρ_m, components in the order of their classes.
+        ρ_m, ordered by class.
     means_, covariances_
-        Of the M components, as in :class:`ConstrainedGaussianMixture`, whose other attributes speak
-        of classes.
+        Parameters of the M components, as in :class:`ConstrainedGaussianMixture`. All other
+        attributes refer to classes.
 
     Examples
     --------
@@ -185,7 +186,7 @@ class ClassMixture(ConstrainedGaussianMixture):
         n_jobs: int | None = None,
         store_responsibilities: bool = True,
     ):
-        # The engine's states are the C classes.
+        # The base class takes the C classes for its components.
         super().__init__(
             len(sizes), covariance_type=covariance_type, sampling=sampling, inference=inference,
             weights=weights, tol=tol, reg_covar=reg_covar, max_iter=max_iter, n_init=n_init,
@@ -195,50 +196,50 @@ class ClassMixture(ConstrainedGaussianMixture):
         self.sizes = sizes
 
     def partial_fit(self, *args: Any, **known: Any) -> Self:
-        """Raise an error: classes of several Gaussians are fitted to all points at once."""
-        raise NotImplementedError("there is no partial_fit for classes of several Gaussians: fit.")
+        """Raise an error, because classes of several Gaussians cannot be fitted in batches."""
+        raise NotImplementedError("classes of several Gaussians have no partial_fit; use fit.")
 
     def _family(self) -> ClassPooling:
         return ClassPooling(super()._family(), tuple(self.sizes))
 
     def _starts(self, X: FloatArray, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
-        return [partial(self._start_of_classes, X, side, rng)] * self.n_init
+        return [partial(self._start_from_labels, X, side, rng)] * self.n_init
 
-    def _start_of_classes(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
-        # Every class has labels, which are the best start, so no others are made.
+    def _start_from_labels(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
+        # Every class has labelled points, which are the best start, so no others are tried.
         known = side.spread(side.known_classes(len(self.sizes)))
-        r = first_responsibilities(filled(X), self.sizes, known, rng)
+        r = initial_responsibilities(filled(X), self.sizes, known, rng)
         return self._family().start(X, side.counted(r))
 
-    def _keep(self, parameters: ClassParameters) -> None:
-        super()._keep(parameters.components)
+    def _store_theta(self, parameters: ClassParameters) -> None:
+        super()._store_theta(parameters.components)
         self.shares_, self.weights_ = self.weights_, parameters.weights
 
-    def _parameters(self) -> ClassParameters:
-        components = super()._parameters().with_weights(self.shares_)
+    def _get_theta(self) -> ClassParameters:
+        components = super()._get_theta().with_weights(self.shares_)
         return ClassParameters(self.weights_, components, tuple(self.sizes))
 
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
-        theta = self._parameters()
+    def _draw_points(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+        theta = self._get_theta()
         X, components = sample(theta.as_mixture(), n_samples, rng)
         return X, theta.class_of[components]
 
 
-def first_responsibilities(
+def initial_responsibilities(
     X: FloatArray, sizes: Sequence[int], known: IntArray, rng: Rng
 ) -> FloatArray:
-    """Return (N, M) responsibilities of the start: each point to its class's nearest centre.
+    """Assign each point to the nearest K-means centre of its class; return (N, M) indicators.
 
-    The centres of a class are those of K-means among the points ``known`` to be of it; a point of
-    unknown class, -1, goes to the nearest of all.
+    ``known`` (N,) is the class of each point, or -1. The centres of a class come from K-means on
+    its known points. A point of unknown class is assigned to the nearest centre of all classes.
     """
     centres = []
     for c, size in enumerate(sizes):
-        own = X[known == c]
-        # The start sees a sample; a class that is too rare in it starts from all points.
-        own = own if len(np.unique(own, axis=0)) >= size else X
-        centres.append(KMeans(size, n_init=1, random_state=rng).fit(own).cluster_centers_)
+        class_points = X[known == c]
+        # X may be a subsample. A class with too few distinct points in it starts from all points.
+        class_points = class_points if len(np.unique(class_points, axis=0)) >= size else X
+        centres.append(KMeans(size, n_init=1, random_state=rng).fit(class_points).cluster_centers_)
     distances = cdist(X, np.concatenate(centres), "sqeuclidean")
-    of_another = known[:, None] != np.repeat(np.arange(len(sizes)), sizes)
-    distances[of_another & (known >= 0)[:, None]] = np.inf
+    is_of_another_class = known[:, None] != np.repeat(np.arange(len(sizes)), sizes)
+    distances[is_of_another_class & (known >= 0)[:, None]] = np.inf
     return np.eye(sum(sizes))[distances.argmin(axis=1)]

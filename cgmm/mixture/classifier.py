@@ -1,4 +1,4 @@
-"""The classifier that learns from labelled and unlabelled points. Chapter 4."""
+"""A Gaussian classifier that learns from labelled and unlabelled points. Chapter 4."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cgmm.runs import Versioned
 
 
 class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator):
-    """Classifier of Gaussian classes, learnt from labelled and unlabelled points together.
+    """Gaussian classifier that learns from labelled and unlabelled points.
 
     Parameters
     ----------
@@ -33,72 +33,74 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         "full" is quadratic discriminant analysis, "tied" linear discriminant analysis, "diag"
         Gaussian naive Bayes, each with biased (maximum-likelihood) covariances.
     components_per_class : int or dict, default=1
-        How many Gaussians each class is a mixture of: one number for all, or from a class to its
-        number, those left out having one. With more than one this is mixture discriminant analysis
-        (Hastie and Tibshirani, 1996; theirs is "tied"), which needs as many distinct labelled
-        points of the class. Relations speak of classes: a must-link of two points leaves each its
-        own component.
+        Number of Gaussians per class: one number for all classes, or a dict from classes to
+        numbers, where missing classes have one Gaussian. With more than one Gaussian this is
+        mixture discriminant analysis (Hastie and Tibshirani, 1996, who use "tied"); the class then
+        needs at least as many distinct labelled points. Relations refer to classes: two must-linked
+        points share a class, but may come from different Gaussians of it.
     tol : float, default=1e-3
         As in :class:`ConstrainedGaussianMixture`, as are the parameters below.
     reg_covar : float, default=1e-6
-        Added to each covariance's diagonal.
+        Added to the diagonal of each covariance.
     max_iter : int, default=100
-        Most iterations of EM.
+        Maximum number of iterations of EM.
     n_init : int, default=1
-        Runs from different starts, which differ if a class has several Gaussians; the one of
-        highest log-evidence is kept.
+        Number of runs from different starts, of which the one with the highest log-evidence is
+        kept. It matters only if a class has several Gaussians.
     inference : str or callable, default="auto"
-        The engine of the E-step, where relations are given beside the labels.
+        The engine of the E-step if relations are given in addition to the labels.
     weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
-        The update of the weights, where relations are given beside the labels.
+        The update of the weights if relations are given in addition to the labels.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the starts of classes with several Gaussians, and of "gibbs".
+        Seed of the initialisation of classes with several Gaussians, and of "gibbs".
     verbose : int, default=0
-        1: a line at the end; 2: a line an iteration too.
+        1: print a line at the end; 2: also print a line per iteration.
     n_jobs : int, default=None
-        Threads that work on blocks of points; None is 1, -1 all.
+        Number of threads that work on blocks of points; None means 1, -1 means all cores.
 
     Attributes
     ----------
     classes_ : (K,) array
         The classes that occur in ``y``, without -1.
     mixture_ : ConstrainedGaussianMixture
-        The fitted mixture; its component k is class ``classes_[k]``. With several Gaussians a
-        class a mixture of classes: ``weights_`` and answers speak of classes, ``means_``,
-        ``covariances_`` and ``shares_``, the weights within classes, of the components class by
-        class.
+        The fitted mixture, in which component k is class ``classes_[k]``. If classes have several
+        Gaussians, ``weights_`` and predictions refer to classes, while ``means_``,
+        ``covariances_`` and ``shares_`` (the weights within classes) refer to the Gaussians,
+        ordered by class.
     transduction_ : (N,) array
-        The class of each training point: the label where it is known.
+        The class of each training point: its label if it has one, otherwise the prediction.
     n_iter_ : int
-        Iterations of EM.
+        Number of iterations of EM.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    ConstrainedGaussianMixture : where classes have no names, or only some are excluded.
+    ConstrainedGaussianMixture : for components without names, or sets of allowed components.
 
     Notes
     -----
-    [green, "Semi-supervised"], [schmidt2016, sect. 2]: the log-likelihood of labelled points with
-    their classes plus that of unlabelled points without. With every point labelled it has its
-    maximum in closed form, and with ``reg_covar=0`` predictions are those of scikit-learn's
+    The objective is the log-likelihood of the labelled points with their classes plus that of the
+    unlabelled points without classes [green, "Semi-supervised"], [schmidt2016, sect. 2]. If every
+    point is labelled, the maximum has a closed form. With ``reg_covar=0`` the predictions are then
+    those of scikit-learn's
     ``GaussianNB(var_smoothing=0)``, ``QuadraticDiscriminantAnalysis(solver="eigen")`` and
     ``LinearDiscriminantAnalysis(solver="lsqr")``.
 
-    Cells of the points may be empty, NaN, if they are missing at random: whether a cell is empty
-    may depend on the cells that are present, but not on its own value.
+    Points may have missing values (NaN) if these are missing at random: whether a value is missing
+    may depend on the observed values of the row, but not on the missing value itself.
 
-    Given its class a point's component depends on nothing else. So a class of several Gaussians is
-    one state of the network, with a mixture for its density: relations cost an engine what they
-    cost with one Gaussian a class, and an exact engine stays exact. Each iteration computes the
-    densities of all components twice. Without relations the fit is that of a
-    :class:`ConstrainedGaussianMixture` of all components whose boolean ``labels`` confine each
-    labelled point to those of its class; relations given there would speak of components.
+    Given the class of a point, its component within the class is independent of all other points.
+    A class of several Gaussians is therefore one state of the network, whose density is a mixture:
+    relations cost an engine no more than with one Gaussian per class, and an exact engine stays
+    exact. Each iteration computes the densities of all Gaussians twice. Without relations the fit
+    equals that of a :class:`ConstrainedGaussianMixture` of all Gaussians whose boolean ``labels``
+    allow each labelled point the Gaussians of its class; but relations passed to that estimator
+    would refer to single Gaussians.
 
     Examples
     --------
-    Two labelled points, four that are not:
+    Two labelled points and four unlabelled ones:
 
     >>> X = np.array([[0.0], [0.4], [1.0], [7.0], [7.7], [8.0]])
     >>> y = ["early", -1, -1, None, None, "late"]
@@ -106,7 +108,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
     >>> model.predict([[2.0], [6.0]])
     array(['early', 'late'], dtype=object)
 
-    A class on both sides of the other, as two Gaussians:
+    A class of two Gaussians, one on each side of the other class:
 
     >>> X = np.array([[0.0], [0.3], [4.0], [4.4], [8.0], [8.3], [0.1], [3.9], [8.1]])
     >>> y = np.array([1, 1, 0, 0, 1, 1, -1, -1, -1])
@@ -166,12 +168,13 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : (N, D) array-like
-            The points, NaN where a cell is empty, as in :class:`ConstrainedGaussianMixture`.
+            The points, with NaN for missing values, as in :class:`ConstrainedGaussianMixture`.
         y : (N,) array-like
-            Their classes; -1, None or NaN where unknown. A list may hold texts and -1. The texts
-            "-1", "nan" and "" are refused, since they may be what became of an unknown class.
+            Their classes; -1, None or NaN if unknown. A list may mix strings and -1. The strings
+            "-1", "nan" and "" raise an error, because they are probably unknown classes that were
+            converted to strings.
         must_link, cannot_link, preferences, sample_weight : arrays, default=None
-            Relations between points, and how many points each stands for, as in
+            Relations between points, and sample weights, as in
             :meth:`cgmm.mixture.ConstrainedMixture.fit`.
 
         Returns
@@ -181,19 +184,19 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         Warns
         -----
         UserWarning
-            If ``y`` holds -1 and 1 alone: -1 means unknown.
+            If ``y`` consists of -1 and 1 only, because -1 means unknown.
 
         Raises
         ------
         ValueError
-            If no point has a class, if a class has too few points for its covariance, or fewer
-            distinct labelled ones than components; if ``components_per_class`` is no number for
-            each of the classes; or as
-            :meth:`cgmm.mixture.ConstrainedMixture.fit` does.
+            If no point is labelled; if a class has too few points for its covariance, or fewer
+            distinct labelled points than components; if ``components_per_class`` names an unknown
+            class or is not a positive integer; or in the cases in which
+            :meth:`cgmm.mixture.ConstrainedMixture.fit` raises it.
         """
         self._validate_params()
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        check_rows(X, **ties)
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        check_rows(X, **relations)
         y = None if y is None else read_classes(y)
         with explain_missing(X):
             X, y = validate_data(
@@ -208,7 +211,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
             )
         if classes.tolist() == [1] and (labels < 0).any():
             warn_caller(
-                "y holds -1 and 1 alone: -1 means unknown, so that there is one class. If -1 is a "
+                "y holds -1 and 1 alone: -1 means unknown, so there is only one class. If -1 is a "
                 "class, give it another name, np.where(y == -1, 0, y).",
                 UserWarning,
             )
@@ -216,15 +219,15 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         self.classes_ = classes
         weights = check_sample_weight(sample_weight, len(X))
         counted = labels if weights is None else np.where(weights > 0, labels, -1)
-        mixture = self._mixture(X, counted)
-        self.mixture_ = mixture.fit(X, labels=labels, sample_weight=sample_weight, **ties)
+        mixture = self._build_mixture(X, counted)
+        self.mixture_ = mixture.fit(X, labels=labels, sample_weight=sample_weight, **relations)
         self.transduction_ = self.classes_[self.mixture_.labels_]
         self.n_iter_ = self.mixture_.n_iter_
         return self
 
-    def _mixture(self, X: FloatArray, labels: IntArray) -> ConstrainedGaussianMixture:
+    def _build_mixture(self, X: FloatArray, labels: IntArray) -> ConstrainedGaussianMixture:
         options = self.get_params()
-        sizes = sizes_of_classes(options.pop("components_per_class"), self.classes_)
+        sizes = count_components(options.pop("components_per_class"), self.classes_)
         if max(sizes) == 1:
             return ConstrainedGaussianMixture(len(sizes), init_params="labels", **options)
         for c, (label, size) in enumerate(zip(self.classes_.tolist(), sizes, strict=True)):
@@ -237,9 +240,9 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
                 )
         return ClassMixture(sizes, **options)
 
-    def _new(self, X: ArrayLike, **ties: ArrayLike | None) -> FloatArray:
+    def _check_new_points(self, X: ArrayLike, **relations: ArrayLike | None) -> FloatArray:
         check_is_fitted(self, "mixture_")
-        check_rows(X, **ties)
+        check_rows(X, **relations)
         with explain_missing(X):
             allow_nan = {"ensure_all_finite": "allow-nan"}
             return validate_data(self, X, dtype=np.float64, reset=False, **allow_nan)
@@ -262,9 +265,9 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         (N,) array
             Entries of ``classes_``.
         """
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        X = self._new(X, **ties)
-        return self.classes_[self.mixture_.predict(X, **ties)]
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        X = self._check_new_points(X, **relations)
+        return self.classes_[self.mixture_.predict(X, **relations)]
 
     def predict_proba(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -284,9 +287,9 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         (N, K) array
             Columns in the order of ``classes_``.
         """
-        ties = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
-        X = self._new(X, **ties)
-        return self.mixture_.predict_proba(X, **ties)
+        relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
+        X = self._check_new_points(X, **relations)
+        return self.mixture_.predict_proba(X, **relations)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Return the logarithm of :meth:`predict_proba`, without underflow.
@@ -305,7 +308,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         return log_joint - logsumexp(log_joint, axis=1, keepdims=True)
 
     def predict_joint_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the log of the joint density of each point and each class.
+        """Return log p(x_i, class k), the joint log-density of each point and each class.
 
         Parameters
         ----------
@@ -315,14 +318,15 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         Returns
         -------
         (N, K) array
-            ``log π_k + log N(x_i | μ_k, Σ_k)``; with several Gaussians a class, of their mixture.
+            ``log π_k + log N(x_i | μ_k, Σ_k)``. If the class has several Gaussians, the density is
+            that of their mixture.
         """
-        X = self._new(X)
+        X = self._check_new_points(X)
         return self.mixture_._log_joint(X)
 
 
-def sizes_of_classes(components_per_class: int | dict[Any, int], classes: AnyArray) -> list[int]:
-    """Return the number of components of each class; refuse what is no such number."""
+def count_components(components_per_class: int | dict[Any, int], classes: AnyArray) -> list[int]:
+    """Return the number of components of each class, or raise an error for invalid numbers."""
     if not isinstance(components_per_class, dict):
         return [int(components_per_class)] * len(classes)
     known = classes.tolist()

@@ -1,7 +1,8 @@
-"""Read tables whose columns are numbers or categories, with empty cells in both.
+"""Read tables with numeric and categorical columns, both of which may have missing values.
 
-:class:`~cgmm.mixture.MixedMixture` calls ``Columns.learn`` in ``fit`` and ``read`` for every
-table after that. A cell is empty if it holds NaN, None, or what pandas and polars have for them.
+:class:`~cgmm.mixture.MixedMixture` calls ``Columns.learn`` in ``fit`` and ``Columns.read`` for
+every table after that. A value is missing if it is NaN, None, or the missing value of pandas or
+polars.
 
 =====  ====================================================================
 N, D   rows and columns of a table
@@ -23,26 +24,26 @@ from cgmm.mixture.missing import EMPTY_ROW
 from cgmm.numerics import BoolArray, FloatArray, IntArray
 
 FROM_DTYPE = "from_dtype"
-# Beginnings of the names of types whose columns hold categories: "category", "Enum", "bool", "<U3".
+# Columns hold categories if the name of their type begins like "category", "Enum", "bool" or "<U3".
 CATEGORICAL = re.compile(r"categor|enum|bool|str|[<>|][us]", re.IGNORECASE)
 UNKNOWN = -2
 
 
 class Columns(NamedTuple):
-    """The columns of a table: their names, kinds and categories, as a fit has found them."""
+    """Names, kinds and categories of the columns of the training table."""
 
     names: list[Any]
-    """(D,) names, or numbers where columns have none."""
+    """(D,) names of the columns, or their indices if they have no names."""
     is_categorical: BoolArray
-    """(D,) whether a column holds categories."""
+    """(D,) True for columns of categories."""
     categories: list[list[Any]]
-    """The categories of each of these columns, sorted."""
+    """Sorted categories of each categorical column."""
 
     @classmethod
     def learn(cls, X: Any, categorical_features: Any) -> Columns:
-        """Return the kinds of columns of a checked table, and the categories that they hold."""
-        columns = split(X)
-        is_categorical = which_categorical(columns, categorical_features)
+        """Find the kinds and categories of the columns of a checked table."""
+        columns = get_columns(X)
+        is_categorical = find_categorical_columns(columns, categorical_features)
         categories = [
             distinct_entries(name, column)
             for (name, column), is_one in zip(columns.items(), is_categorical, strict=True)
@@ -52,21 +53,21 @@ class Columns(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """C_d of each column of categories."""
+        """Number of categories C_d of each categorical column."""
         return tuple(map(len, self.categories))
 
     def read(self, X: Any, unknown_is_missing: bool) -> tuple[FloatArray, IntArray]:
-        """Return numbers, NaN where empty, and codes of categories, -1 where empty.
+        """Return numbers (NaN if missing) and codes of categories (-1 if missing).
 
-        A row that is empty altogether is refused, and so are infinity and, unless they count as
-        missing, categories that the fit has not seen.
+        Raise an error for a row without any value, for infinity, and for categories that did not
+        occur in the fit, unless ``unknown_is_missing``.
         """
         numbers, codes, known = list[FloatArray](), list[IntArray](), iter(self.categories)
-        for (name, column), is_one in zip(split(X).items(), self.is_categorical, strict=True):
+        for (name, column), is_one in zip(get_columns(X).items(), self.is_categorical, strict=True):
             if is_one:
                 codes.append(encode(name, column, next(known), unknown_is_missing))
             else:
-                numbers.append(as_numbers(name, column))
+                numbers.append(convert_to_numbers(name, column))
         table = np.array(numbers, dtype=float).reshape(-1, len(X)).T
         coded = np.array(codes, dtype=np.intp).reshape(-1, len(X)).T
         is_empty = np.isnan(table).all(axis=1) & (coded < 0).all(axis=1)
@@ -75,7 +76,7 @@ class Columns(NamedTuple):
         return table, coded
 
     def join(self, X: Any, numbers: FloatArray, codes: IntArray) -> Any:
-        """Return numbers and coded categories as a table like X, or as an array without X."""
+        """Join numbers and coded categories into a table of X's type, or an array if X is None."""
         left, coded, known = iter(numbers.T), iter(codes.T), iter(self.categories)
         columns = [
             np.array(next(known), dtype=object)[next(coded)] if is_one else next(left)
@@ -89,28 +90,28 @@ class Columns(NamedTuple):
         return joined
 
 
-def as_table(X: Any, n_least: int = 1) -> Any:
-    """Return a table with named columns unchanged, and anything else as a checked array."""
+def check_table(X: Any, n_least: int = 1) -> Any:
+    """Check a table; return it unchanged if its columns have names, otherwise as an array."""
     if not hasattr(X, "dtype") and not hasattr(X, "columns"):
-        X = np.array(X, dtype=object)  # otherwise numpy would turn numbers beside texts into texts
+        X = np.array(X, dtype=object)  # numpy would convert numbers to strings if there are strings
     table = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=n_least)
     return X if hasattr(X, "columns") else table
 
 
 def encode_table(X: Any) -> tuple[FloatArray, int]:
-    """Return numbers, then codes of categories, NaN where empty; and the number of the former."""
-    table = as_table(X, 2)
+    """Return a table of numeric columns, then category codes; and the number of the numeric."""
+    table = check_table(X, 2)
     numbers, codes = Columns.learn(table, FROM_DTYPE).read(table, unknown_is_missing=False)
     return np.hstack([numbers, np.where(codes < 0, np.nan, codes)]), numbers.shape[1]
 
 
-def split(X: Any) -> dict[Any, Any]:
-    """Return the columns of a table by their names, or by their numbers if they have no names."""
+def get_columns(X: Any) -> dict[Any, Any]:
+    """Return a dict of the columns of a table, by name or, without names, by index."""
     return {name: X[name] for name in X.columns} if hasattr(X, "columns") else dict(enumerate(X.T))
 
 
-def which_categorical(columns: dict[Any, Any], given: ArrayLike | str | None) -> BoolArray:
-    """Return (D,) whether each column holds categories, as ``categorical_features`` says."""
+def find_categorical_columns(columns: dict[Any, Any], given: ArrayLike | str | None) -> BoolArray:
+    """Return a (D,) mask of the categorical columns, as ``categorical_features`` specifies."""
     if isinstance(given, str) and given == FROM_DTYPE:
         return np.array([holds_categories(column) for column in columns.values()])
     chosen, names = np.asarray([] if given is None else given), list(columns)
@@ -129,7 +130,7 @@ def which_categorical(columns: dict[Any, Any], given: ArrayLike | str | None) ->
 
 
 def holds_categories(column: Any) -> bool:
-    """Return whether a column has a type of categories, or holds texts or booleans."""
+    """Return whether a column has a categorical type, or contains strings or booleans."""
     if CATEGORICAL.match(str(column.dtype)):
         return True
     has_objects = np.asarray(column).dtype == object
@@ -137,15 +138,15 @@ def holds_categories(column: Any) -> bool:
 
 
 def distinct_entries(name: Any, column: Any) -> list[Any]:
-    """Return the categories of a column, numbers before texts."""
+    """Return the sorted categories of a column, numbers before strings."""
     found = {entry for entry in np.asarray(column).tolist() if not is_missing(entry)}
     if not found:
-        raise ValueError(f"column {name!r} of X is empty: no row holds a category. Leave it out.")
+        raise ValueError(f"column {name!r} of X is empty: no row has a category. Leave it out.")
     return sorted(found, key=lambda entry: (isinstance(entry, str), entry))
 
 
 def encode(name: Any, column: Any, categories: list[Any], unknown_is_missing: bool) -> IntArray:
-    """Return the number of each entry among the categories, -1 where empty."""
+    """Return the index of each entry in the list of categories, -1 if it is missing."""
     places = {category: place for place, category in enumerate(categories)}
     entries = np.asarray(column).tolist()
     codes = np.array([-1 if is_missing(entry) else places.get(entry, UNKNOWN) for entry in entries])
@@ -154,29 +155,29 @@ def encode(name: Any, column: Any, categories: list[Any], unknown_is_missing: bo
             f"a category that the fit has not seen; it knows {categories}. Correct the entry, or "
             "let unknown categories count as missing: set_params(handle_unknown='missing')."
         )
-        refuse(codes == UNKNOWN, name, entries, reason)
+        raise_for_wrong_entry(codes == UNKNOWN, name, entries, reason)
     return np.maximum(codes, -1)
 
 
-def as_numbers(name: Any, column: Any) -> FloatArray:
-    """Return a column as floats, NaN where empty, or an error that names an entry."""
+def convert_to_numbers(name: Any, column: Any) -> FloatArray:
+    """Convert a column to floats, NaN if missing, or raise an error that names an entry."""
     entries: NDArray[Any] = np.asarray(column)
     if entries.dtype.kind not in "iufb":
         cells = [np.nan if is_missing(entry) else entry for entry in entries.tolist()]
         reason = (
-            "which is no number. If the column holds categories, say so: "
+            "which is not a number. If the column holds categories, list it: "
             f"categorical_features=[..., {name!r}]."
         )
-        refuse([not is_number(cell) for cell in cells], name, cells, reason)
+        raise_for_wrong_entry([not is_number(cell) for cell in cells], name, cells, reason)
         entries = np.array(cells, dtype=object)
     numbers = entries.astype(float)
     reason = "but a number must not be infinity. Correct the entry, or mark it as missing by NaN."
-    refuse(np.isinf(numbers), name, numbers.tolist(), reason)
+    raise_for_wrong_entry(np.isinf(numbers), name, numbers.tolist(), reason)
     return numbers
 
 
 def is_number(entry: Any) -> bool:
-    """Return whether an entry is a number, or a text that represents one as "1.5" does."""
+    """Return whether an entry is a number, or a string like "1.5"."""
     try:
         float(entry)
     except (TypeError, ValueError):
@@ -184,8 +185,8 @@ def is_number(entry: Any) -> bool:
     return True
 
 
-def refuse(is_wrong: ArrayLike, name: Any, entries: list[Any], reason: str) -> None:
-    """Raise ``ValueError`` about the first wrong entry of a column, if there is one."""
+def raise_for_wrong_entry(is_wrong: ArrayLike, name: Any, entries: list[Any], reason: str) -> None:
+    """Raise ``ValueError`` about the first wrong entry of a column, if there is any."""
     if np.any(is_wrong):
         row = int(np.argmax(is_wrong))
         raise ValueError(f"column {name!r} of X holds {entries[row]!r} in row {row}, {reason}")

@@ -1,13 +1,13 @@
-"""The contract of a family of components: what EM, starts and predictions ask of it. Chapter 4.
+"""The interface of a family of components, which EM and predictions use. Chapter 4.
 
-Everything else (labels, relations, engines, the update of the weights, data on disks and on
-clusters) sees only the (N, K) table of log-densities and sums of statistics, so it works with any
-family. :mod:`cgmm.mixture.categorical` is a short example; CONTRIBUTING writes another one.
+Everything else (labels, relations, engines, the update of the weights, data on disk or on a
+cluster) uses only the (N, K) table of log-densities and sums of statistics, so it works with any
+family. :mod:`cgmm.mixture.categorical` is a short example, and CONTRIBUTING contains another one.
 
 ======  ====================================================================
 N, K    number of points and of components
 θ       parameters, e.g. weights, means and covariances
-r_ik    responsibilities p(z_i = k | X, θ, what is known)
+r_ik    responsibilities p(z_i = k | X, θ, side information)
 ======  ====================================================================
 """
 
@@ -20,47 +20,47 @@ import numpy as np
 from cgmm.numerics import FloatArray
 
 Statistics = tuple[FloatArray, ...]
-"""Sufficient statistics of some points: arrays that add over blocks of points."""
+"""Sufficient statistics of some points: arrays that can be summed over blocks of points."""
 
 
 class Theta(Protocol):
-    """The parameters θ of a mixture of any family; a NamedTuple as a rule."""
+    """The parameters θ of a mixture of any family, usually a NamedTuple."""
 
     @property
     def weights(self) -> FloatArray:
-        """(K,) π_k."""
+        """(K,) mixing weights π_k."""
 
     def log_density(self, X: Any) -> FloatArray:
-        """(N, K) log p(x_i | z_i = k, θ)."""
+        """Return (N, K) log p(x_i | z_i = k, θ)."""
 
     def with_weights(self, weights: FloatArray) -> Self:
-        """Return the same components with other weights."""
+        """Return the same components with new mixing weights."""
 
 
 AnyTheta = TypeVar("AnyTheta", bound=Theta)
 
 
 class Family(Protocol[AnyTheta]):
-    """A family of components. Settings of its M-step, such as ``reg_covar``, are its fields."""
+    """A family of components, whose fields are the settings of its M-step, e.g. ``reg_covar``."""
 
     def start(self, X: Any, responsibilities: FloatArray) -> AnyTheta:
-        """Return θ made of (N, K) responsibilities alone, weights included."""
+        """Return an initial θ, including the weights, from (N, K) responsibilities."""
 
     def statistics(self, X: Any, responsibilities: FloatArray, parameters: AnyTheta) -> Statistics:
-        """Return the sufficient statistics of some points for an M-step from θ."""
+        """Return the sufficient statistics of some points for an M-step that starts at θ."""
 
     def maximise(self, statistics: Statistics, parameters: AnyTheta) -> AnyTheta:
-        """Return the θ that maximises the bound, with the old weights."""
+        """Return the θ that maximises the bound, with unchanged weights."""
 
     def n_free(self, parameters: AnyTheta) -> int:
-        """Return the number of free parameters of the mixture, weights included."""
+        """Return the number of free parameters of the mixture, including the weights."""
 
 
 AnyFamily = TypeVar("AnyFamily")
 
 
 def with_settings(family: AnyFamily, **settings: Any) -> AnyFamily:
-    """Return the family with other settings of its M-step, or itself if none are given."""
+    """Return the family with the given settings of its M-step; unchanged without settings."""
     return cast("AnyFamily", cast("Any", family)._replace(**settings)) if settings else family
 
 
@@ -82,7 +82,7 @@ def log_joint(X: Any, parameters: Theta) -> FloatArray:
     Raises
     ------
     ValueError
-        If a covariance is not positive definite; the component is named.
+        If a covariance is not positive definite; the message names the component.
 
     Examples
     --------

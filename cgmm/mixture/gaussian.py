@@ -1,6 +1,6 @@
-"""Gaussian components: the parameters θ, densities in logs, and sampling. Chapter 1.
+"""Gaussian components: parameters θ, log-densities and sampling. Chapter 1.
 
-Letters, as in the book:
+All estimators with Gaussian components use this file. Letters, as in the book:
 
 =====  ====================================================================
 N, D   number of points x_i and of their dimensions
@@ -10,11 +10,11 @@ W_k    whitener, W_k Σ_k W_kᵀ = I: the inverse of a Cholesky factor of Σ_k
 c_k    the part of the log-density that does not depend on the point
 =====  ====================================================================
 
-The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. Where no digits are at stake, a block of points has
-all of them from one product of matrices, :mod:`cgmm.mixture.products`.
+The log-density is ``c_k - ½ |W_k (x - μ_k)|²``. If rounding permits, one matrix product computes
+the log-densities of a whole block of points (:mod:`cgmm.mixture.products`).
 
-Covariances are (K, D, D) matrices; where all are diagonal, (K, D) variances say the same in a D-th
-of the memory and time.
+Covariances are (K, D, D) matrices. If all of them are diagonal, they are stored as (K, D)
+variances, which need 1/D of the memory and time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cgmm.given import as_points
 from cgmm.mixture import products
 from cgmm.numerics import FloatArray, IntArray, block_height, cut
 
-# Below this standard deviation the squares of its reciprocal overflow.
+# The squared reciprocal of a smaller standard deviation would overflow.
 SMALLEST_DEVIATION = 1e-153
 
 
@@ -44,22 +44,23 @@ class Parameters(NamedTuple):
 
     @property
     def full_covariances(self) -> FloatArray:
-        """(K, D, D) Σ_k as matrices, whatever the form of ``covariances``."""
+        """(K, D, D) covariances Σ_k, as matrices even if only variances are stored."""
         if self.covariances.ndim == 3:
             return self.covariances
         return self.covariances[:, :, None] * np.eye(self.covariances.shape[1])
 
     @property
     def variances(self) -> FloatArray:
-        """(K, D) the diagonals of Σ_k, whatever the form of ``covariances``."""
+        """(K, D) diagonals of the covariances Σ_k, even if matrices are stored."""
         if self.covariances.ndim == 2:
             return self.covariances
         return np.einsum("kdd->kd", self.covariances)
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        """(N, K) log N(x_i | μ_k, Σ_k), column-major."""
+        """Return (N, K) log N(x_i | μ_k, Σ_k), column-major."""
         X = as_points(X)
-        if getattr(X, "has_gaps", False):  # of cgmm.mixture.missing, which imports this file
+        # Points with missing values are not imported here, since their file imports this one.
+        if getattr(X, "has_gaps", False):
             return cast("FloatArray", cast("Any", X).log_density(self))
         whiteners, log_dets = whiten(self.covariances)
         n_components, n_dims = self.means.shape
@@ -69,7 +70,7 @@ class Parameters(NamedTuple):
         natural = products.natural_parameters(centred, whiteners, constants)
         densities = np.empty((n_components, len(X)))
         for part in cut(len(X), block_height(n_components, n_dims)):
-            phi = products.phi(X[part], self.means, whiteners)
+            phi = products.safe_features(X[part], self.means, whiteners)
             if phi is not None:
                 np.matmul(natural, phi, out=densities[:, part])
             else:
@@ -78,21 +79,21 @@ class Parameters(NamedTuple):
         return densities.T
 
     def distances(self, X: FloatArray) -> FloatArray:
-        """Return (K, N) ``|W_k (x - μ_k)|²``; subtracting means first loses no digits."""
+        """Return (K, N) ``|W_k (x - μ_k)|²`` without cancellation: means are subtracted first."""
         whiteners, _ = whiten(self.covariances)
         distances = np.empty((len(self.means), len(X)))
-        with np.errstate(over="ignore"):  # an infinite distance means density zero
+        with np.errstate(over="ignore"):  # an infinite distance correctly gives density zero
             for k, (mean, whitener) in enumerate(zip(self.means, whiteners, strict=True)):
                 apart = X.T - mean[:, None]
                 if whitener.ndim == 1:
                     apart *= whitener[:, None]
-                else:  # full: a triangular product needs half the work, in place
+                else:  # a triangular product works in place, in half the time
                     apart = dtrmm(1.0, whitener.T, apart.T, side=1, overwrite_b=1).T
                 np.einsum("db,db->b", apart, apart, out=distances[k])
         return distances
 
     def with_weights(self, weights: FloatArray) -> Parameters:
-        """Return the same components with other weights."""
+        """Return the same components with new mixing weights."""
         return self._replace(weights=weights)
 
 
@@ -114,7 +115,7 @@ def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
     Raises
     ------
     ValueError
-        If a covariance is not positive definite; the component is named.
+        If a covariance is not positive definite; the message names the component.
 
     Notes
     -----
@@ -134,9 +135,9 @@ def log_density(X: FloatArray, parameters: Parameters) -> FloatArray:
 # ---------------------------------------------------------------------------- whitening
 
 
-@products.remembered
+@products.cache_last_result
 def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return W_k of each component, in the form of the covariances, and log|Σ_k|."""
+    """Return whiteners W_k, in the shape of the covariances, and (K,) log-determinants log|Σ_k|."""
     if covariances.ndim == 2:
         if not ((covariances >= SMALLEST_DEVIATION**2) & (covariances < np.inf)).all():
             raise ValueError(_name_singular(covariances))
@@ -148,13 +149,14 @@ def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _cholesky(covariances: FloatArray) -> FloatArray:
-    """Return a triangular factor for each component; name the component that has none."""
+    """Return a Cholesky factor per component, or raise an error that names a singular one."""
     try:
         factors = cast("FloatArray", np.linalg.cholesky(covariances))
     except np.linalg.LinAlgError:
         raise ValueError(_name_singular(covariances)) from None
     diagonals = np.einsum("kdd->kd", factors)
-    # A variable's variance given those before it is noise below the rounding of its variance.
+    # A squared diagonal entry is the variance of a variable given those before it. If it is below
+    # the rounding error of the variance itself, it consists of noise.
     variances = np.einsum("kdd->kd", covariances)
     rounding = 8 * np.finfo(float).eps * variances.shape[1] * variances
     usable = (diagonals >= SMALLEST_DEVIATION) & (np.square(diagonals) > rounding)
@@ -164,7 +166,7 @@ def _cholesky(covariances: FloatArray) -> FloatArray:
 
 
 def _name_singular(covariances: FloatArray) -> str:
-    """Return the message that names the covariance without a Cholesky factor."""
+    """Return an error message that names the component with a singular covariance."""
     entries = covariances.reshape(len(covariances), -1)
     finite = np.isfinite(entries).all(axis=1)
     smallest = np.full(len(covariances), np.nan)
@@ -194,7 +196,7 @@ def sample(
     parameters : Parameters
         θ.
     n_samples : int
-        How many points to draw.
+        Number of points to draw.
     rng : numpy Generator or RandomState
         Source of randomness.
 
@@ -203,7 +205,7 @@ def sample(
     X : (n_samples, D) array
         The points, grouped by component.
     z : (n_samples,) int array
-        The component of each.
+        The component of each point.
 
     Examples
     --------

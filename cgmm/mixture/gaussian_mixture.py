@@ -1,7 +1,7 @@
-"""The estimator ConstrainedGaussianMixture: it validates, chooses and stores. Chapters 1 to 10.
+"""The estimator ``ConstrainedGaussianMixture``, the main class of the package. Chapters 1 to 10.
 
-The mathematics is elsewhere: the loop in :mod:`cgmm.mixture.loop`, the start in
-:mod:`cgmm.mixture.initialise`.
+This file validates data and parameters, chooses the initialisation and stores the results. The EM
+loop is in :mod:`cgmm.mixture.loop`, the initialisation in :mod:`cgmm.mixture.initialise`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cgmm.kmeans.seeding import nearest
 from cgmm.large.chunks import Chunks, fetch, like_array, read_chunks
 from cgmm.mixture.base import ConstrainedMixture, ImputingMixture
-from cgmm.mixture.doubts import poor_maximum, thin_covariances
+from cgmm.mixture.doubts import check_covariances, describe_poor_maximum
 from cgmm.mixture.gaussian import Parameters, sample, whiten
 from cgmm.mixture.initialise import (
     GUIDED_STARTS,
@@ -33,108 +33,110 @@ from cgmm.mixture.initialise import (
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.pooling import POOLINGS, CovariancePrior
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
-from cgmm.mixture.weights import kept_alive
+from cgmm.mixture.weights import raise_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_extent
 from cgmm.runs import Rng
 
 NO_SCATTER = (
-    "covariance_prior='fraley-raftery' needs the covariance of all points, which the workers of a "
-    "cluster hold here: give it, covariance_prior=(D + 2, cov / K ** (2 / D)) with "
+    "covariance_prior='fraley-raftery' needs the covariance of all points, which are spread over "
+    "the workers of a cluster: pass it, covariance_prior=(D + 2, cov / K ** (2 / D)) with "
     "cov = dask.array.cov(X.T).compute()."
 )
-# A fit is at a poor maximum if another fit's log-evidence is higher by more than this, in nats.
+# A fit is at a poor maximum if the log-evidence of another fit is more than this higher, in nats.
 POOR_GAIN = 1.0
-# A column must span at least this many representable numbers.
+# The range of a column must contain at least this many floating-point numbers.
 FEWEST_STEPS = 1000
 
 
 class ConstrainedGaussianMixture(ImputingMixture):
-    """Gaussian mixture fitted by expectation maximisation, with whatever is known beside the data.
+    """Gaussian mixture fitted by expectation maximisation, with labels and pairwise relations.
 
-    Labels, must-links, cannot-links and preferences go to ``fit``; they become one Markov
-    network over the assignments, in which ``inference`` finds the E-step's posterior. Without them
-    this is the plain mixture.
+    Pass labels, must-links, cannot-links and preferences to ``fit``. They define a Markov network
+    over the assignments, in which the engine ``inference`` computes the posterior of the E-step.
+    Without them this is the ordinary Gaussian mixture.
 
     Parameters
     ----------
     n_components : int, default=1
-        K.
+        Number of components, K.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        How the components' covariances are pooled.
+        Form of the covariances: one matrix per component, one shared matrix, diagonal matrices, or
+        one variance per component.
     sampling : {"points", "chunklets"}, default="points"
-        What is drawn independently: points, so that a chunklet's prior is π_k to the power of its
-        size, or chunklets, so that it is π_k. (Assumptions 2 and 1 of shental2003.)
+        The units that are drawn independently. With "points" the prior of a chunklet is π_k to the
+        power of its size, with "chunklets" it is π_k. (Assumptions 2 and 1 of shental2003.)
     inference : str or callable, default="auto"
         The engine of the E-step: a name in ``cgmm.inference.ENGINES``; "spanning_tree", which drops
         relations that would close a cycle and is exact on the rest; or an engine itself. "auto"
-        takes the cheapest exact engine for each connected component, and approximates, with a
-        warning, where that costs too much; "exact" refuses there. "mean_field" and "gibbs" are
-        approximate everywhere; see the notes.
+        takes the cheapest exact engine for each connected component; if that costs too much, it
+        approximates and warns, whereas "exact" raises an error. "mean_field" and "gibbs" always
+        approximate; see the notes.
     weights : {"auto", "exact", "cautious", "pseudo-likelihood", "ignore", "grid"}, default="auto"
-        The update of the weights where the prior's normaliser depends on them: an entry of
-        ``cgmm.mixture.UPDATES``. "auto" is "exact" where the engine is, with the data and without
-        them, else "cautious". Without relations all are the closed form.
+        The update of the weights if the normaliser of the prior depends on them: an entry of
+        ``cgmm.mixture.UPDATES``. "auto" means "exact" if the engine is exact with and without the
+        data, otherwise "cautious". Without relations all updates are the same closed form.
     tol : float, default=1e-3
         EM stops when an iteration gains less than this in log-evidence per point (nats).
     reg_covar : float, default=1e-6
-        ε ≥ 0, added to each covariance's diagonal, in squared units of the data. With 0, an exact
-        engine and its ``weights="auto"`` the log-evidence never falls. With ε > 0 it is the bound
-        minus ½ ε Σ_k N_k tr Σ_k⁻¹ that no M-step lowers, and the log-evidence can fall by as much
-        as that penalty does: see :mod:`cgmm.mixture.pooling`.
+        ε ≥ 0, added to the diagonal of each covariance, in squared units of the data. With ε = 0,
+        an exact engine and ``weights="auto"`` the log-evidence never falls. With ε > 0 an M-step
+        never lowers the bound minus the penalty ½ ε Σ_k N_k tr Σ_k⁻¹, and the log-evidence can fall
+        by at most as much as the penalty does: see :mod:`cgmm.mixture.pooling`.
     covariance_prior : "fraley-raftery" or (ν, Λ), default=None
-        Inverse Wishart prior of the covariances, whose most probable values an M-step takes: for
-        components with few points. "fraley-raftery" is the weak prior of Fraley and Raftery (2007),
-        ν = D + 2 and Λ the covariance of all points over K^(2 / D): with ten points a component in
-        five columns new points become more probable, with thirty less. Runs are compared by the
-        log-evidence plus the log-density of the prior.
+        Inverse Wishart prior of the covariances, for components with few points. An M-step takes
+        the mode of their posterior. "fraley-raftery" is the weak prior of Fraley and Raftery
+        (2007), with ν = D + 2 and Λ the covariance of all points divided by K^(2 / D). In five
+        columns it raised the density of new points with ten points per component, and lowered it
+        with thirty. Runs are compared by the log-evidence plus the log-density of the prior.
     max_iter : int, default=100
-        Most iterations of EM in one run.
+        Maximum number of iterations of EM in one run.
     n_init : int, default=1
-        Runs of EM from different starts; the one with the highest log-evidence is kept. With an
-        engine that approximates they are compared by the classification likelihood: points with
-        relations count by their best joint assignment instead of all. With ``init_params="auto"``
-        more starts are tried as well, of further kinds first, and the ``n_init`` best go on.
+        Number of runs of EM from different starts; the run with the highest log-evidence is kept.
+        If the engine approximates, runs are compared by the classification likelihood, which
+        counts only the best joint assignment of points with relations. With ``init_params="auto"``
+        a larger ``n_init`` also tries more initial groupings, at first of additional kinds, and EM
+        runs from the ``n_init`` best.
     warm_start : bool, default=False
-        Whether another ``fit`` goes on from where the last one ended, in one run, instead of from a
-        start. What is known beside the data may differ from fit to fit, and so may
-        ``covariance_type``.
+        True: another ``fit`` makes one run, which continues from the parameters of the last fit.
+        The side information and ``covariance_type`` may differ from those of the last fit.
     init_params : str or (N, K) array, default="auto"
-        Where the responsibilities of the start come from. "auto" tries about fifty groupings of
-        unlike kinds in short runs of EM, with equal balls, with one shared covariance and with
-        those of ``covariance_type``; the Bayesian information criterion says which of the three the
-        points support, and its best grouping goes on (``cgmm.mixture.starts``). Labels and
-        relations count in these runs. Their iterations are not in ``history_``, and of many points
-        a sample is tried. The others are single starts, and quicker: "kmeans" is K-means that
-        breaks no hard relation, the best of ten runs where N ≤ K², and scikit-learn's where there
-        is none; "k-means++", "random" and "random_from_data" use the points alone; "labels" the
-        means of the labelled points; "chunklets" the centroids of large chunklets far apart. A
-        start is adapted to labels and relations (:func:`cgmm.mixture.adapt_to_evidence`). An array
-        is taken as these responsibilities themselves.
+        Source of the initial responsibilities. "auto" tries about fifty groupings of different
+        kinds in short runs of EM with three types of covariances: equal balls, one shared
+        covariance, and those of ``covariance_type``. The Bayesian information criterion selects one
+        of these types, and EM starts from its best grouping (``cgmm.mixture.starts``). Labels and
+        relations are used in these runs, their iterations are not in ``history_``, and large data
+        are subsampled. The other values name a single start, which is quicker: "kmeans" is K-means
+        that breaks no hard relation, the best of ten runs if N ≤ K², and scikit-learn's K-means
+        without hard relations; "k-means++", "random" and "random_from_data" use the points alone;
+        "labels" uses the means of the labelled points; "chunklets" uses the centroids of large
+        chunklets that are far apart. Each start is adapted to labels and relations
+        (:func:`cgmm.mixture.adapt_to_evidence`). An array contains the initial responsibilities
+        themselves.
     weights_init : (K,) array, default=None
-        Weights of the start, instead of those from ``init_params``.
+        Initial weights, instead of those from ``init_params``.
     means_init : (K, D) array, default=None
-        Means of the start; no others are tried. Without ``init_params`` as an array the other
-        parameters are then taken from the points nearest to each.
+        Initial means; no other starts are tried. Unless ``init_params`` is an array, the other
+        initial parameters are computed from the points nearest to each mean.
     covariances_init : array, default=None
-        Covariances of the start: (K, D, D), or scikit-learn's shape for the covariance type: (D, D)
-        tied, (K, D) diag, (K,) spherical.
+        Initial covariances: (K, D, D), or scikit-learn's shape for the covariance type, which is
+        (D, D) for tied, (K, D) for diag, and (K,) for spherical.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the starts, of ``sample``, and of "gibbs".
+        Seed of the initialisation, of ``sample``, and of "gibbs".
     verbose : int, default=0
-        1: a line a run; 2: a line an iteration too.
+        1: print a line per run; 2: also print a line per iteration.
     n_jobs : int, default=None
-        Threads that work on blocks of points, as scikit-learn counts jobs: None is 1, -1 all. The
-        fit is the same to the last bit. Where points have few columns threads wait for each other:
-        there one is quicker. Linear algebra keeps to one thread a block, whatever the environment
-        says.
+        Number of threads that work on blocks of points, as in scikit-learn: None means 1, -1 means
+        all cores. The result is identical to the last bit. With few columns the threads wait for
+        each other, so a single thread is quicker. Linear algebra uses one thread per block,
+        regardless of environment variables.
     store_responsibilities : bool, default=True
-        Whether to keep ``responsibilities_``, the only thing of N times K numbers that a fit makes
-        where points have no edges.
+        Whether to store ``responsibilities_``. They are the only array of N times K numbers that a
+        fit makes if no edges connect points.
     step_exponent : float, default=0.6
-        α of ``partial_fit``, whose step t goes the part t^-α of the way: above ½, so that noise
-        dies out, and at most 1, so that it gets everywhere. Nearer to ½ it forgets its start
-        sooner.
+        α of ``partial_fit``, whose step t has the step size t^-α. It must be above ½, so that noise
+        averages out, and at most 1, so that the steps can reach any parameters. With α near ½ the
+        early batches are forgotten sooner.
 
     Attributes
     ----------
@@ -143,74 +145,78 @@ class ConstrainedGaussianMixture(ImputingMixture):
     means_ : (K, D) array
         μ_k.
     covariances_ : (K, D, D), (D, D), (K, D) or (K,) array
-        Σ_k in scikit-learn's shape for the type: full, tied, diag, spherical. As (K, D, D) matrices
-        they are ``parameters_.full_covariances``.
+        Σ_k in scikit-learn's shapes for full, tied, diag and spherical covariances. The (K, D, D)
+        matrices are ``parameters_.full_covariances``.
     precisions_, precisions_cholesky_
         Σ_k⁻¹, and upper triangular factors U_k with U_k U_kᵀ = Σ_k⁻¹, in the shape of
-        ``covariances_`` and as scikit-learn has them. Made when asked for.
+        ``covariances_``, as in scikit-learn. They are computed on access.
     parameters_ : Parameters
         θ, for the functions of :mod:`cgmm.mixture` and :mod:`cgmm.plot`.
     log_evidence_ : float
-        log p(X, labels | relations) = log Z_posterior - log Z_prior in nats, of exactly these
-        parameters. As near as it could be had, if it is not exact: see the notes.
+        log p(X, labels | relations) = log Z_posterior - log Z_prior, in nats, of the final
+        parameters. If it is not exact, it is an approximation: see the notes.
     evidence_exact_ : bool
-        Whether ``log_evidence_`` is exact: with all relations, and with both normalisers.
+        Whether ``log_evidence_`` is exact: it includes all relations and both exact normalisers.
     lower_bound_ : float
-        ``log_evidence_`` per training point. scikit-learn's is that of the parameters before the
-        last M-step; this one belongs to the parameters reported.
+        ``log_evidence_`` per training point, at the final parameters. scikit-learn reports that of
+        the parameters before the last M-step.
     history_ : (n_iter_,) array
-        history_[t] is the log-evidence of the parameters that enter iteration t; with the
-        normaliser that the update assumes, if ``weights_update_`` is "cautious".
+        history_[t] is the log-evidence of the parameters that enter iteration t. If
+        ``weights_update_`` is "cautious", it uses the normaliser that this update assumes.
     n_iter_ : int
-        Iterations of the run that was kept.
+        Number of iterations of the best run.
     converged_ : bool
-        Whether that run gained less than ``tol`` in its last iteration but one.
+        Whether the best run gained less than ``tol`` in its last iteration but one.
     responsibilities_ : (N, K) array
-        r_ik of the training points, given all that is known; not there if not to be stored.
+        r_ik of the training points, given the side information. Missing unless
+        ``store_responsibilities``.
     labels_ : (N,) int array
-        The component of each training point. It breaks no hard relation, whatever the engine: the
-        most probable *joint* assignment where that is known, else the best that a search finds.
+        The component of each training point, which breaks no hard relation with any engine. It is
+        the most probable *joint* assignment if that is known, otherwise the best one that a search
+        finds.
     labels_exact_ : bool
         Whether ``labels_`` is known to be the most probable joint assignment.
     weights_update_ : str
-        The update of the weights that was made: ``weights``, or what "auto" chose.
+        The update of the weights that the fit used: ``weights``, or the choice of "auto".
     inference_ : tuple of NamedTuples
-        Who answered what: ``(engine, n_components, n_nodes, n_edges, width)`` of the network.
+        The engine of each part of the network, and the size of this part:
+        ``(engine, n_components, n_nodes, n_edges, width)``.
     n_steps_, n_samples_seen_
-        How many steps ``partial_fit`` took, and of how many points; not there after ``fit``.
+        Number of steps of ``partial_fit``, and of points in their batches; missing after ``fit``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     cgmm.mixture.em : the loop itself, as an iterator.
-    SemiSupervisedGaussianClassifier : labels with names, and predictions in those names.
+    SemiSupervisedGaussianClassifier : for labels with names, and predictions in those names.
 
     Notes
     -----
-    Cells may be empty, NaN, in ``fit`` and in predictions: a row then has the density of its
-    present cells, and the M-step takes the expectation of its moments given these (Ghahramani and
-    Jordan, 1994). This is maximum likelihood if cells are missing at random: whether a cell is
-    empty may depend on the cells that are present, but not on its own value. :meth:`impute` fills
-    them in. A table on a disk is read into memory if cells are empty; ``partial_fit`` and Dask
-    refuse it.
+    Points may have missing values (NaN) in ``fit`` and in predictions. The density of a row is then
+    that of its observed values, and the M-step uses expected moments given these (Ghahramani and
+    Jordan, 1994). The estimates are those of maximum likelihood if values are missing at random:
+    whether a value is missing may depend on the observed values of the row, but not on the missing
+    value itself. :meth:`impute` fills in missing values. A memmap with missing values is read into
+    memory; ``partial_fit`` and fits on a dask.array raise an error.
 
-    From the same start and with the same ``reg_covar`` the iterations without side information are
+    Without side information, with the same initial parameters and ``reg_covar``, the iterations are
     those of ``sklearn.mixture.GaussianMixture``.
 
-    Where the engine's answer is not exact, ``weights="auto"`` does not ask it for log Z_prior.
-    Relations that may be answers about random pairs count as such, as data and not as a condition;
-    only what was selected for being alike is held against uneven weights, as if each edge stood
-    alone (:func:`cgmm.mixture.cautious`); ``history_`` is log Z_posterior less that, which EM
-    raises. ``log_evidence_`` is less log Z_prior of the network as "auto" answers it, nats away
-    from the exact one at most as a rule. With "exact", "grid", "ignore" or "pseudo-likelihood" both
-    are less the engine's own log Z_prior, which may jump by hundreds of nats from one iteration to
-    the next where relations are many. "ignore" lets components starve where relations only say
-    "together", as in images.
+    If the engine approximates, ``weights="auto"`` does not use its log Z_prior. Relations that may
+    be answers to questions about random pairs are treated as data, not as a condition, so they need
+    no normaliser. Relations between pairs that were selected for being alike do need one; it is
+    approximated as if each edge were isolated (:func:`cgmm.mixture.cautious`). ``history_`` is log
+    Z_posterior minus this normaliser, and EM increases it. ``log_evidence_`` is log Z_posterior
+    minus log Z_prior as computed by the engine "auto", usually within a few nats of the exact
+    value. With "exact", "grid", "ignore" or "pseudo-likelihood" both subtract the engine's own
+    log Z_prior, which may jump by hundreds of nats between iterations if there are many relations.
+    With "ignore", components lose all their points if relations are mostly must-links, as in
+    images.
 
-    "gibbs" reports no log Z: ``log_evidence_`` is NaN, EM stops when responsibilities move by less
-    than ``tol`` on average, or only tremble, and ``weights="exact"`` and "grid" are
-    refused. The fit warns if its chains had not mixed in the last E-step.
+    "gibbs" reports no log Z, so ``log_evidence_`` is NaN. EM then stops when responsibilities move
+    by less than ``tol`` on average or only fluctuate randomly, and ``weights="exact"`` and "grid"
+    raise an error. The fit warns if its chains had not mixed in the last E-step.
 
     Examples
     --------
@@ -221,14 +227,14 @@ class ConstrainedGaussianMixture(ImputingMixture):
     >>> model.predict([[0.0, 0.0]]) == model.labels_[0]
     array([ True])
 
-    The same points with relations: the upper two differ from the lower two, and left is right:
+    The same points with relations, which join points of equal height and separate two heights:
 
     >>> model = ConstrainedGaussianMixture(2, covariance_type="tied", random_state=0)
     >>> model = model.fit(X, must_link=[[1, 4], [2, 5]], cannot_link=[[1, 2]])
     >>> bool(model.labels_[1] == model.labels_[4] != model.labels_[2])
     True
 
-    New points, of which the first two must differ:
+    New points, the first two of which are cannot-linked in the second prediction:
 
     >>> model = ConstrainedGaussianMixture(2, means_init=[[1.0, 2.0], [9.0, 2.0]]).fit(X)
     >>> new = [[4.5, 2.0], [4.0, 2.0], [9.0, 1.0]]
@@ -294,10 +300,10 @@ class ConstrainedGaussianMixture(ImputingMixture):
     # ------------------------------------------------------------------ the family
 
     def _read(self, X: ArrayLike) -> Any:
-        # Column-major, since blocks are read column by column.
+        # Blocks are read column by column, so the array is column-major.
         as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
-            as_is = {"dtype": X.dtype}  # a memmap is not copied
+            as_is = {"dtype": X.dtype}  # another dtype or order would copy the memmap
         as_is |= {"ensure_all_finite": "allow-nan", "ensure_min_samples": max(2, self.n_components)}
         points = np.asarray(validate_data(self, X, **as_is))
         points = with_gaps(points) if np.isnan(np.sum(points)) else points
@@ -331,23 +337,23 @@ class ConstrainedGaussianMixture(ImputingMixture):
         family = ConstrainedGaussianMixture._family(self)
         return family.log_prior(getattr(theta, "components", theta))
 
-    def _thin(self, theta: Any) -> list[str]:
-        return thin_covariances(getattr(theta, "components", theta).covariances, self.reg_covar)
+    def _find_thin_covariances(self, theta: Any) -> list[str]:
+        return check_covariances(getattr(theta, "components", theta).covariances, self.reg_covar)
 
     def _has_collapsed(self, theta: Any) -> bool:
-        return len(self._thin(theta)) > 0
+        return len(self._find_thin_covariances(theta)) > 0
 
-    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+    def _find_doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         if known["must_link"] is None and known["cannot_link"] is None:
-            return self._thin(theta)
-        doubts = super()._doubts(theta, X, known)
+            return self._find_thin_covariances(theta)
+        doubts = super()._find_doubts(theta, X, known)
         if doubts and type(self) is ConstrainedGaussianMixture and X.shape[0] <= MOST_POINTS:
-            doubts = self._second_opinion(doubts, X, known)
-        return [*self._thin(theta), *doubts]
+            doubts = self._recheck_doubts(doubts, X, known)
+        return [*self._find_thin_covariances(theta), *doubts]
 
-    def _second_opinion(self, doubts: list[str], X: Any, known: dict[str, Any]) -> list[str]:
-        """Return the doubts about relations that remain at a maximum from more starts."""
-        other = _Unquestioned(**self.get_params())
+    def _recheck_doubts(self, doubts: list[str], X: Any, known: dict[str, Any]) -> list[str]:
+        """Fit again from more starts; return the doubts that remain if that fit is better."""
+        other = _FitWithoutDoubts(**self.get_params())
         other.set_params(init_params="auto", n_init=self.n_init + 2, warm_start=False, verbose=0)
         other.set_params(means_init=None, covariances_init=None, weights_init=None, random_state=0)
         with catch_warnings(action="ignore"):
@@ -355,11 +361,11 @@ class ConstrainedGaussianMixture(ImputingMixture):
         gain = other.log_evidence_ - self.log_evidence_
         if not gain > POOR_GAIN:
             return doubts
-        remaining = super()._doubts(other.parameters_, X, known)
-        return remaining or [poor_maximum(gain, other.n_init)]
+        remaining = super()._find_doubts(other.parameters_, X, known)
+        return remaining or [describe_poor_maximum(gain, other.n_init)]
 
     def _starts(self, X: Any, side: SideInformation, rng: Rng) -> list[Callable[[], Any]]:
-        given = self._given((self.n_components, X.shape[1]))
+        given = self._check_initial_parameters((self.n_components, X.shape[1]))
         if len(given) == 3:
             return [lambda: Parameters(**given)] * self.n_init
         make: Callable[[], FloatArray]
@@ -374,13 +380,13 @@ class ConstrainedGaussianMixture(ImputingMixture):
             shape = self.n_components, self.covariance_type
             found = portfolio(X, side, *shape, rng, self.n_init, self.verbose)
             makes = [partial(np.asarray, r) for r in found]
-            return [partial(self._start_from, X, make, side, given) for make in makes]
+            return [partial(self._start_from_grouping, X, make, side, given) for make in makes]
         else:
             make = partial(named_start, self.init_params, complete, self.n_components, rng, side)
-        return [partial(self._start_from, X, make, side, given)] * self.n_init
+        return [partial(self._start_from_grouping, X, make, side, given)] * self.n_init
 
-    def _given(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
-        """Return the given parts of θ, checked against (K, D) = ``shape`` and the type."""
+    def _check_initial_parameters(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
+        """Check the initial parameters that the user gives; ``shape`` is (K, D)."""
         given = {}
         if self.weights_init is not None:
             given["weights"] = weights = _check_array("weights_init", self.weights_init, shape[:1])
@@ -392,11 +398,11 @@ class ConstrainedGaussianMixture(ImputingMixture):
         if self.means_init is not None:
             given["means"] = _check_array("means_init", self.means_init, shape)
         if self.covariances_init is not None:
-            given["covariances"] = self._given_covariances(shape)
+            given["covariances"] = self._check_initial_covariances(shape)
         return given
 
-    def _given_covariances(self, shape: tuple[int, int]) -> FloatArray:
-        """Return the given covariances in the form of θ, checked against the covariance type."""
+    def _check_initial_covariances(self, shape: tuple[int, int]) -> FloatArray:
+        """Check ``covariances_init`` against the covariance type; return them as in θ."""
         pool, full = POOLINGS[self.covariance_type], (*shape, shape[1])
         given = _check_array("covariances_init", self.covariances_init, full, pool.shape(*shape))
         own = pool.reduce(pool.combine(np.ones(shape[0]), given)) if given.shape == full else given
@@ -419,75 +425,75 @@ class ConstrainedGaussianMixture(ImputingMixture):
                 )
         return theta.covariances
 
-    def _start_from(
+    def _start_from_grouping(
         self, X: FloatArray, make: Callable[[], FloatArray], side: SideInformation,
         given: dict[str, FloatArray],
     ) -> Parameters:  # fmt: skip
-        """Return what one M-step makes of responsibilities, but for what the user gives."""
+        """Return initial parameters: the given ones, and the others by one M-step."""
         family = ConstrainedGaussianMixture._family(self)
         if side.is_empty:
             return family.start(X, make())._replace(**given)
         made = family.start(X, side.counted(make()))
         if not side.is_trivial or side.mask(self.n_components) is not None:
-            made = made.with_weights(kept_alive(made.weights, len(X)))
+            made = made.with_weights(raise_small_weights(made.weights, len(X)))
         return made._replace(**given)
 
-    def _keep(self, parameters: Any) -> None:
+    def _store_theta(self, parameters: Any) -> None:
         self.weights_, self.means_, covariances = parameters
         self._type = self.covariance_type
         self.covariances_ = np.array(POOLINGS[self._type].reduce(covariances))
 
-    def _parameters(self) -> Any:
+    def _get_theta(self) -> Any:
         expanded = POOLINGS[self._type].expand(self.covariances_, *self.means_.shape)
         return Parameters(self.weights_, self.means_, expanded)
 
     @property
     def precisions_cholesky_(self) -> FloatArray:
-        """U_k = W_kᵀ, upper triangular, with U_k U_kᵀ = Σ_k⁻¹."""
+        """Upper triangular factors U_k with U_k U_kᵀ = Σ_k⁻¹, in the shape of ``covariances_``."""
         check_is_fitted(self, "weights_")
-        whiteners = whiten(ConstrainedGaussianMixture._parameters(self).covariances)[0]
+        whiteners = whiten(ConstrainedGaussianMixture._get_theta(self).covariances)[0]
         upper = whiteners if whiteners.ndim == 2 else whiteners.transpose(0, 2, 1)
         return np.array(POOLINGS[self._type].reduce(upper))
 
     @property
     def precisions_(self) -> FloatArray:
-        """Σ_k⁻¹ = U_k U_kᵀ."""
+        """Inverse covariances Σ_k⁻¹ = U_k U_kᵀ, in the shape of ``covariances_``."""
         upper = self.precisions_cholesky_
         if upper.ndim < 2 or self._type == "diag":
             return np.square(upper)
         return upper @ np.swapaxes(upper, -1, -2)
 
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
-        return sample(self._parameters(), n_samples, rng)
+    def _draw_points(self, n_samples: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+        return sample(self._get_theta(), n_samples, rng)
 
     def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> FloatArray:
-        points, theta = self._read_new(X), self._parameters()
+        points, theta = self._read_new(X), self._get_theta()
         if not isinstance(points, PointsWithGaps):
             return np.array(points)
-        if hasattr(theta, "split"):  # several components a class
-            r, theta = theta.split(points, r), theta.components
+        if hasattr(theta, "split_responsibilities"):  # classes with several Gaussians
+            r, theta = theta.split_responsibilities(points, r), theta.components
         return points.completed(theta, r, rng)
 
-    def _n_free(self) -> int:
-        return POOLINGS[self._type].n_free(ConstrainedGaussianMixture._parameters(self))
+    def _count_free_parameters(self) -> int:
+        return POOLINGS[self._type].n_free(ConstrainedGaussianMixture._get_theta(self))
 
 
-class _Unquestioned(ConstrainedGaussianMixture):
-    """A second fit for comparison, whose own relations are not tested."""
+class _FitWithoutDoubts(ConstrainedGaussianMixture):
+    """A fit for comparison, which does not test its relations itself."""
 
-    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+    def _find_doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
         return []
 
 
-# ---------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------- checks of arguments
 
 
 def check_scale(X: FloatArray, reg_covar: float) -> None:
-    """Refuse data without usable squares or digits, and a reg_covar that would be all there is."""
-    # reg_covar gives columns of vanishing range a representable variance.
+    """Raise an error if the scale of a column causes rounding errors, or reg_covar exceeds it."""
+    # A positive reg_covar gives constant columns a representable variance.
     lows, highs = X.min(axis=0), X.max(axis=0)
     ranges = check_extent(lows, highs, len(X), some_may_vanish=reg_covar >= SMALLEST_RANGE)
-    # Far from zero a mean is rounded by a noticeable part of a standard deviation.
+    # Far from zero, the rounding error of a mean is a noticeable part of a standard deviation.
     steps = np.spacing(np.maximum(-lows, highs))
     widths = np.maximum(highs - lows, np.sqrt(reg_covar))
     blurred = (lows < highs) & (widths < FEWEST_STEPS * steps)
@@ -508,7 +514,7 @@ def check_scale(X: FloatArray, reg_covar: float) -> None:
 
 
 def _check_array(name: str, value: Any, *shapes: tuple[int, ...]) -> FloatArray:
-    """Return the array; refuse a wrong shape and values that are not finite."""
+    """Return the value as an array, or raise an error for a wrong shape, NaN or infinity."""
     array = np.array(value, dtype=np.float64)
     if array.shape not in shapes:
         wanted = " or ".join(map(str, dict.fromkeys(shapes)))

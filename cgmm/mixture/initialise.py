@@ -1,11 +1,11 @@
-"""Starts of EM: responsibilities, and the parameters that one M-step makes of them.
+"""Initialisation of EM: initial responsibilities, and the parameters that follow from them.
 
-Estimators call ``named_start`` with the value of ``init_params``. Seeds that need neither families
-nor relations are in :mod:`cgmm.kmeans.seeding`. Chapters 3, 4 and 6.
+Estimators call ``named_start`` with the value of ``init_params``. Functions that choose seeds from
+the points alone are in :mod:`cgmm.kmeans.seeding`. Chapters 3, 4 and 6 explain the methods.
 
 =====  ==================================================================
 N, D   points and dimensions; K components
-r_ik   responsibilities of the start
+r_ik   initial responsibilities
 =====  ==================================================================
 """
 
@@ -32,17 +32,17 @@ from cgmm.network import PairsAmong, SideInformation
 from cgmm.numerics import FloatArray, IntArray
 from cgmm.runs import Rng
 
-# A start is made of a sample of this many points if there are more: enough to compare starts.
+# Larger data are subsampled to this number of points for the initialisation.
 MOST_POINTS = 10_000
-# Maximum number of steps of the search for an assignment that satisfies all hard relations; the
-# check before a fit has the same limit.
+# Maximum number of steps of the search for an assignment that satisfies all hard relations. The
+# search before a fit has the same limit.
 MOST_SEARCH_STEPS = 20_000
 
 
 def from_responsibilities(
     X: Any, responsibilities: FloatArray, family: Family[AnyTheta], **settings: Any
 ) -> AnyTheta:
-    """Return the parameters that one M-step makes of given responsibilities.
+    """Compute initial parameters from responsibilities by one M-step.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def from_responsibilities(
     family : Family
         An entry of ``POOLINGS``, or another family.
     **settings
-        Settings of the family to use in place of its own, such as ``reg_covar``.
+        Settings that replace those of the family, such as ``reg_covar``.
 
     Returns
     -------
@@ -72,12 +72,12 @@ def from_responsibilities(
 
 
 def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
-    """Return uniform random responsibilities, normalised: all components start near the middle.
+    """Draw uniform random responsibilities, normalised; all means start near the overall mean.
 
     Parameters
     ----------
     X : (N, D) array
-        The points; only their number counts.
+        The points; only their number is used.
     n_components : int
         K.
     rng : RandomState
@@ -103,11 +103,10 @@ def random_responsibilities(X: FloatArray, n_components: int, rng: Rng) -> Float
 def subsample_for_init(
     X: Points | Chunks, side: SideInformation, rng: Rng, *, whole: bool = False
 ) -> tuple[Points, SideInformation]:
-    """Return the points that starts are made of, in memory, and what is known of them.
+    """Return the points for the initialisation, in memory, and their side information.
 
-    Points of weight zero are left out, and of more than ``MOST_POINTS`` points a sample is taken.
-    With ``whole`` all points are returned, for a start that is given as a table with a row for
-    each.
+    Points of weight zero are dropped, and more than ``MOST_POINTS`` points are subsampled. With
+    ``whole`` all points are returned, because the user gives an initial responsibility for each.
     """
     rows, weights = np.arange(X.shape[0]), side.sample_weight
     if not (whole or weights is None or weights.all()):
@@ -122,9 +121,10 @@ def subsample_for_init(
 
 
 def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -> IntArray:
-    """Return rows of a sample, rising; half of it are points of which something is known, if any.
+    """Return the sorted row numbers of a subsample with many points that have side information.
 
-    What is connected comes together, so that chunklets and classes can seed a start.
+    Up to half of the subsample are points with side information, in whole nodes, so that it
+    contains complete chunklets and labelled points. The others are drawn from all points.
     """
     n_most = n_most or MOST_POINTS
     known = has_information(side)
@@ -140,7 +140,7 @@ def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -
 
 
 def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Return responsibilities from the means of the classes' labelled points.
+    """Return responsibilities that assign each point to the nearest mean of a labelled class.
 
     Parameters
     ----------
@@ -151,13 +151,13 @@ def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     rng : RandomState
         Source of randomness, for classes without a labelled point.
     side : SideInformation
-        Which chunklets are known to have which class; points tied to a labelled one count too.
+        The labels; points that must-links connect to a labelled point have its class, too.
 
     Returns
     -------
     (N, K) array
-        Each point goes to the nearest class mean. A class of which no point is known starts at a
-        k-means++ seed far from the others.
+        Each point is assigned to the nearest class mean. A class without a labelled point starts at
+        a k-means++ seed far from the others.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def from_labels(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
 
 
 def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Return responsibilities from the centroids of large chunklets that are far apart.
+    """Return responsibilities that assign each point to the nearest of K chunklet centroids.
 
     Parameters
     ----------
@@ -201,7 +201,8 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
     Returns
     -------
     (N, K) array
-        Each point goes to the nearest of :func:`cgmm.mixture.chunklet_seeds`.
+        Each point is assigned to the nearest centroid of :func:`cgmm.mixture.chunklet_seeds`,
+        which chooses large chunklets that are far apart.
 
     Examples
     --------
@@ -214,20 +215,22 @@ def from_chunklets(X: FloatArray, n_components: int, rng: Rng, side: SideInforma
 
 
 def adapt_to_evidence(responsibilities: FloatArray, side: SideInformation) -> FloatArray:
-    """Return responsibilities that agree with what is known: labels, allowed classes, chunklets.
+    """Change responsibilities so that they agree with labels, allowed classes and chunklets.
 
     Parameters
     ----------
     responsibilities : (N, K) array
-        A start that knows nothing of the side information.
+        Initial responsibilities that ignore the side information. The numbering of their components
+        is arbitrary.
     side : SideInformation
-        Labels name components; a start's numbering is arbitrary.
+        The side information, whose labels refer to particular components.
 
     Returns
     -------
     (N, K) array
-        The mean over each chunklet, components renumbered so that they agree with as much of the
-        evidence as possible, excluded classes at zero. Unchanged where nothing is known.
+        The responsibilities are averaged over each chunklet; the components are renumbered so that
+        they agree with as many labels as possible; and excluded classes are set to zero. Points
+        without side information are only renumbered.
 
     Examples
     --------
@@ -238,7 +241,7 @@ def adapt_to_evidence(responsibilities: FloatArray, side: SideInformation) -> Fl
            [0.5, 0.5]])
     """
     sizes = side.sum_over_nodes(np.ones((len(responsibilities), 1)))[:, 0]
-    # A chunklet of total weight zero has no weighted mean, so it keeps its first point's row.
+    # A chunklet of total weight zero has no weighted mean, so it gets the row of its first point.
     alone = responsibilities[side.first_points]
     of_node = side.sum_over_nodes(responsibilities) / np.where(sizes > 0, sizes, 1)[:, None]
     of_node = np.where(sizes[:, None] > 0, of_node, alone)
@@ -247,7 +250,8 @@ def adapt_to_evidence(responsibilities: FloatArray, side: SideInformation) -> Fl
         agreement = mask.T.astype(float) @ (sizes[:, None] * of_node)
         of_node = of_node[:, linear_sum_assignment(agreement, maximize=True)[1]]
         possible = np.where(mask, of_node, 0)
-        # If a node's start is excluded altogether, all classes still allowed are equally likely.
+        # If a node has responsibility only for excluded classes, all its allowed classes become
+        # equally likely.
         none_left = possible.sum(axis=1) < np.finfo(float).tiny
         possible[none_left] = mask[none_left]
         of_node = possible / possible.sum(axis=1, keepdims=True)
@@ -255,7 +259,7 @@ def adapt_to_evidence(responsibilities: FloatArray, side: SideInformation) -> Fl
 
 
 def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformation) -> FloatArray:
-    """Return responsibilities from K-means that breaks no hard relation.
+    """Return hard responsibilities from K-means that satisfies all hard relations.
 
     Parameters
     ----------
@@ -266,13 +270,13 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     rng : RandomState
         Source of randomness.
     side : SideInformation
-        Must-links and cannot-links count here, preferences and labels do not.
+        Only must-links and cannot-links are used, not preferences and labels.
 
     Returns
     -------
     (N, K) array
-        Hard responsibilities: those of :class:`cgmm.COPKMeans`, the best of ten runs where
-        N ≤ K²; without hard relations, or where its search does not end in time, those of
+        The clusters of :class:`cgmm.COPKMeans`, the best of ten runs if N ≤ K². Without hard
+        relations, or if its search reaches the limit of steps, the clusters of
         ``sklearn.cluster.KMeans``.
 
     Examples
@@ -289,12 +293,12 @@ def from_kmeans(X: FloatArray, n_components: int, rng: Rng, side: SideInformatio
     cannot_link = side.first_points[side.graph.edges[np.isneginf(side.graph.weights)]]
     model = KMeans(n_components, n_init=1, random_state=rng)
     with warnings.catch_warnings():
-        # Warnings about a start do not concern the fit.
+        # The user needs no warnings about K-means, which only initialises the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
         if len(must_link) or len(cannot_link):
             must, cannot = PairsAmong(must_link, len(X)), PairsAmong(cannot_link, len(X))
-            # With many clusters and few points a single run often ends at a poor grouping that EM
-            # cannot leave; ten runs get up to 6 % more right of 60 points in ten classes.
+            # With many clusters and few points, a single run often ends at a poor grouping that EM
+            # cannot repair. For 60 points in ten classes, ten runs get up to 6 % more points right.
             n_init = 10 if len(X) <= n_components**2 else 1
             cop = COPKMeans(
                 n_components, n_init=n_init, max_search=MOST_SEARCH_STEPS, random_state=rng
@@ -310,7 +314,7 @@ STARTS: dict[str, Callable[[FloatArray, int, Rng], FloatArray]] = {
     "random": random_responsibilities,
     "random_from_data": random_points,
 }
-"""Every start from points alone, by the name under which ``init_params`` accepts it."""
+"""Initialisations that use only the points, by their names for ``init_params``."""
 
 
 GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], FloatArray]] = {
@@ -318,13 +322,13 @@ GUIDED_STARTS: dict[str, Callable[[FloatArray, int, Rng, SideInformation], Float
     "labels": from_labels,
     "chunklets": from_chunklets,
 }
-"""Every start from side information, by the name under which ``init_params`` accepts it."""
+"""Initialisations that also use side information, by their names for ``init_params``."""
 
 
 def named_start(
     name: str, X: FloatArray, n_components: int, rng: Rng, side: SideInformation
 ) -> FloatArray:
-    """Return responsibilities of the start with that name, in agreement with what is known."""
+    """Return the initial responsibilities of a named start, adapted to the side information."""
     if name in GUIDED_STARTS:
         responsibilities = GUIDED_STARTS[name](X, n_components, rng, side)
     else:
@@ -333,7 +337,7 @@ def named_start(
 
 
 def check_responsibilities(responsibilities: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    """Return (N, K) responsibilities; refuse rows that are no distributions."""
+    """Return (N, K) responsibilities, or raise an error if a row is not a distribution."""
     r = np.asarray(responsibilities, dtype=np.float64)
     if r.shape != shape:
         raise ValueError(

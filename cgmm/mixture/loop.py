@@ -1,14 +1,13 @@
-"""Expectation maximisation: one E-step, one M-step, one loop, for every kind of mixture here.
+"""Expectation maximisation: the E-step, the M-step and the loop for all mixtures of this package.
 
-Chapters change two things only: the engine that answers the E-step's question (which component does
-each group of points belong to, given everything?) and the update of the weights. The class-
-conditional densities come with the family (:mod:`cgmm.mixture.family`). Chapter 2; with relations,
-chapters 6 and 7.
+All methods of the book use this loop. They differ in the family of components
+(:mod:`cgmm.mixture.family`), in the engine that computes the posterior of the E-step, and in the
+update of the weights. Chapter 2 explains the loop, and chapters 6 and 7 add relations.
 
 =====  ==================================================================
 θ      :class:`~cgmm.mixture.Parameters`: π_k, μ_k, Σ_k
 j      node: a chunklet of points that share one assignment; n_j its multiplicity
-r_ik   responsibilities, p(z_i = k | X, θ, what is known)
+r_ik   responsibilities, p(z_i = k | X, θ, side information)
 =====  ==================================================================
 """
 
@@ -38,8 +37,8 @@ from cgmm.numerics import (
     warn_caller,
 )  # fmt: skip
 
-# Responsibilities of a sampler never stop moving. If they only fluctuate, their distance after LAG
-# iterations is at most STEPS mean steps, and no step is larger than LARGEST.
+# Responsibilities of a sampler never converge exactly. They count as random fluctuations if their
+# distance after LAG iterations is at most STEPS mean steps, and no step is larger than LARGEST.
 LAG, STEPS, LARGEST = 5, 1.5, 0.05
 
 
@@ -47,34 +46,34 @@ class Posterior(NamedTuple):
     """Posterior of the assignments at given parameters, the result of an E-step."""
 
     responsibilities: FloatArray
-    """(N, K) r_ik = p(z_i = k | X, θ, side information); None where blocks have forgotten them."""
+    """(N, K) r_ik = p(z_i = k | X, θ, side information); None if points are in several blocks."""
     expected_counts: FloatArray
-    """(K,) Σ_j n_j p(z_j = k | ...), which the weights' update matches."""
+    """(K,) expected counts Σ_j n_j p(z_j = k | ...), the input of the weights' update."""
     log_evidence: float
     """log p(X, labels | θ, relations) = log Z_posterior - log Z_prior, in nats."""
     size: float | None = None
-    """N, each point as often as it counts; None: as many as there are responsibilities."""
+    """Number of points, weighted by ``sample_weight``; None: the number of responsibilities."""
 
     @property
     def n_points(self) -> float:
-        """N."""
+        """Number of points, weighted by ``sample_weight``."""
         return len(self.responsibilities) if self.size is None else self.size
 
 
 class Run(NamedTuple):
-    """One run of EM, as far as it went."""
+    """Result of one run of EM, which may be incomplete."""
 
     parameters: Any
-    """θ at the end."""
+    """The final θ."""
     posterior: Posterior
-    """The posterior of exactly these parameters."""
+    """The posterior at the final θ."""
     history: list[float]
-    """Log-evidence of the parameters that entered each iteration."""
+    """Log-evidence of the parameters at the beginning of each iteration."""
     converged: bool
-    """Whether an iteration gained less than asked."""
+    """Whether an iteration gained less than the tolerance."""
     interrupted: bool = False
-    """Whether the keyboard ended it."""
-    stand_in: float = np.nan
+    """Whether the user interrupted the run from the keyboard."""
+    surrogate: float = np.nan
     """Surrogate of the log-evidence for comparing restarts; NaN if none is needed."""
     warnings: tuple[tuple[str, type[Warning]], ...] = ()
     """Warnings of the engine in its last E-step."""
@@ -87,14 +86,14 @@ class Run(NamedTuple):
     @property
     def score(self) -> float:
         """Score for comparing restarts: the log-evidence, or its surrogate if that is not exact."""
-        return self.posterior.log_evidence if np.isnan(self.stand_in) else self.stand_in
+        return self.posterior.log_evidence if np.isnan(self.surrogate) else self.surrogate
 
 
 def e_step(
     X: Points, parameters: Theta, side: SideInformation, infer: Infer, *,
     log_z_prior: Callable[[FloatArray], float] | None = None,
 ) -> Posterior:  # fmt: skip
-    """Return the posterior of the assignments, and the evidence, at given parameters.
+    """Return the posterior of the assignments and the log-evidence at given parameters.
 
     Parameters
     ----------
@@ -103,29 +102,29 @@ def e_step(
     parameters : Parameters
         θ.
     side : SideInformation
-        What is known beside the data.
+        Labels and relations.
     infer : callable
         An engine applied to ``side.graph``.
     log_z_prior : callable, default=None
-        From weights (K,) to log Z_prior, as ``weights.Prior(side, engine).log_z``. By default
-        ``infer`` is asked about the network without the data.
+        Function from weights (K,) to log Z_prior, e.g. ``weights.Prior(side, engine).log_z``. By
+        default ``infer`` computes it in the network without the data.
 
     Returns
     -------
     Posterior
-        Responsibilities, expected counts and log-evidence of exactly these parameters. With an
-        engine that is not exact the evidence is as good as the engine's log Z.
+        Responsibilities, expected counts and log-evidence of these parameters. If the engine is not
+        exact, the evidence is as good as the engine's log Z.
 
     Raises
     ------
     ValueError
-        If a covariance is not positive definite, a point has no density under any component, or no
-        assignment satisfies all that is known.
+        If a covariance is not positive definite, if the density of a point is zero under all
+        components, or if no assignment satisfies all hard relations.
 
     Notes
     -----
-    [schmidt2016, sect. 3.1] and green's expectation step, as inference in the network of ``side``:
-    [shental2003, eq. 9].
+    The expectation step of [schmidt2016, sect. 3.1] and green, computed by inference in the network
+    of ``side`` [shental2003, eq. 9].
 
     Examples
     --------
@@ -139,7 +138,7 @@ def e_step(
     (array([[0.881, 0.119],
            [0.119, 0.881]]), -2.97)
 
-    With a cannot-link between the two, the E-step is surer of both:
+    A cannot-link between the two points makes the E-step more certain of both:
 
     >>> side = SideInformation.build(2, cannot_link=[[0, 1]])
     >>> e_step(X, theta, side, ENGINES["auto"](side.graph)).responsibilities.round(3)
@@ -148,7 +147,7 @@ def e_step(
     """
     log_z_prior = log_z_prior or _log_z_without_data(side, infer)
     r, counts, log_z, _ = expectation(parameters, Block(X, slice(None), side, infer))
-    # [shental2003, eq. 9] in logs: the same network with the data, and without them.
+    # [shental2003, eq. 9] in logs: normaliser with the data, minus normaliser without the data.
     return Posterior(r, counts, log_z - log_z_prior(parameters.weights))
 
 
@@ -163,16 +162,16 @@ def m_step(
     X : (N, D) array
         The points.
     parameters : Parameters
-        The parameters that the posterior belongs to; a component that no point is assigned to any
-        more (N_k = 0: the bound does not depend on it) keeps its mean and covariance from here.
+        The parameters at which the posterior was computed. A component without points (N_k = 0)
+        keeps its mean and covariance, because the bound does not depend on them.
     posterior : Posterior
         From :func:`e_step`.
     family : Family
         An entry of ``POOLINGS``, or another family.
     update_weights : callable
-        From expected counts (K,) to weights (K,).
+        Function from expected counts (K,) to weights (K,).
     **settings
-        Settings of the family to use in place of its own, such as ``reg_covar``.
+        Settings that replace those of the family, such as ``reg_covar``.
 
     Returns
     -------
@@ -204,15 +203,15 @@ def em(
     family: Family[AnyTheta], update_weights: Callable[[FloatArray], FloatArray], *,
     log_z_prior: Callable[[FloatArray], float] | None = None, **settings: Any,
 ) -> Iterator[tuple[AnyTheta, Posterior]]:  # fmt: skip
-    """Run EM for as long as the caller wants: parameters and the posterior that belongs to them.
+    """Yield the parameters and their posterior in each iteration of EM, without end.
 
     Parameters
     ----------
     X : (N, D) array
-        The points; or ``Blocks`` (:mod:`cgmm.large.blocks`) of them, each with its own part of the
-        network and its own engine.
+        The points; or ``Blocks`` (:mod:`cgmm.large.blocks`) of points, each with its own part of
+        the network and its own engine.
     parameters : Parameters
-        The start.
+        The initial parameters.
     side, infer, log_z_prior
         As in :func:`e_step`.
     family, update_weights, **settings
@@ -221,11 +220,11 @@ def em(
     Yields
     ------
     (Parameters, Posterior)
-        The start first; the log-evidence in the second is that of the first.
+        θ and the posterior at this θ, beginning with the initial parameters.
 
     Notes
     -----
-    The bound's ascent of [green, "The EM algorithm"] and [schmidt2016, sect. 1].
+    The iterations increase the bound of [green, "The EM algorithm"] and [schmidt2016, sect. 1].
 
     Examples
     --------
@@ -246,7 +245,7 @@ def em(
         family = with_settings(family, **settings)
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
-        # Results add up over blocks; r_ik are kept only if one block has all points.
+        # Results are summed over blocks; r_ik are kept only if one block contains all points.
         one_block = partial(expectation, parameters, family=family, keep=X.is_whole)
         r, counts, log_z, statistics = reduce(add_statistics, X.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
@@ -259,14 +258,14 @@ def expectation(
     parameters: Theta, block: Block, *, family: Family[Any] | None = None, keep: bool = True,
     about: Any = None,
 ) -> tuple[Any, FloatArray, float, Any]:  # fmt: skip
-    """Return the E-step of a block: r_ik if kept, expected counts, log Z_posterior, statistics.
+    """Return the E-step of a block: r_ik, expected counts, log Z_posterior, and statistics.
 
-    With a family its sufficient statistics as well, for an M-step from these parameters or, if the
-    moments of earlier batches are ``about`` others, from those.
+    Responsibilities are None unless ``keep``. Sufficient statistics are None without a ``family``.
+    Their moments are about the means of ``parameters``, or of the parameters ``about``.
     """
     X, side = block.X, block.side
     unary, n = node_unaries(X, parameters, side), side.multiplicity
-    if block.infer is None:  # nothing is known: points are independent, and each counts once
+    if block.infer is None:  # without side information points are independent
         r, log_totals = log_normalise(unary, names=side.first_points)
         counts, log_z, counted = n @ r, float(log_totals.sum()), r
     else:
@@ -280,14 +279,14 @@ def expectation(
     return r if keep else None, counts, log_z, statistics
 
 
-def assigned(parameters: Theta, keep: bool, block: Block) -> Any:
-    """Return (B, K) responsibilities of a block, or only (B,) labels."""
+def assign_block(parameters: Theta, keep: bool, block: Block) -> Any:
+    """Return (B, K) responsibilities of a block if ``keep``, otherwise (B,) labels."""
     r = expectation(parameters, block)[0]
     return r if keep else most_probable(r)
 
 
-def no_prior(weights: FloatArray) -> float:
-    """Return 0, the log Z_prior where no relations and chunklets are known."""
+def zero_log_z_prior(weights: FloatArray) -> float:
+    """Return 0, the log Z_prior of a network without relations and chunklets."""
     return 0.0
 
 
@@ -299,38 +298,40 @@ def follow(
     max_iter: int, verbose: int = 0, rate: Callable[[Run], float] | None = None,
     report: Callable[[Run], Run] = lambda run: run,
 ) -> Run:  # fmt: skip
-    """Follow EM until an iteration gains too little, then for one more, and return the run.
+    """Run EM until an iteration gains less than ``tol``, then once more, and return the run.
 
     Parameters
     ----------
     begin : callable
-        From the run's number to its pairs of parameters and posterior, as :func:`cgmm.mixture.em`
-        yields them.
+        Function from the number of a run to an iterator of pairs (parameters, posterior), as
+        :func:`cgmm.mixture.em` yields them.
     number : int, default=0
-        The run's number.
+        The number of this run.
     tol : float
-        Smallest gain that is worth going on for: in log-evidence per point, in nats. Where an
-        engine reports no evidence (NaN), the mean over points of the responsibility that moves from
-        one component to another; there a run ends, too, when five iterations have led no further
-        than one and a half do on average: what moves is the sampler's noise.
+        EM stops when an iteration gains less than this in log-evidence per point (nats). If the
+        engine reports no evidence (NaN), EM stops when the responsibility that moves between
+        components is below ``tol`` on average over points, or when five iterations have moved
+        responsibilities no further than 1.5 average iterations, which means that they only
+        fluctuate randomly.
     max_iter : int
-        Most iterations.
+        Maximum number of iterations.
     verbose : int, default=0
-        1: a line at the end; 2: a line an iteration too.
+        1: print a line at the end; 2: also print a line per iteration.
     rate : callable, default=None
-        The score by which the run is compared with others; default: its log-evidence.
+        Function from the run to the score that is compared with other runs. None: compare runs by
+        their log-evidence.
     report : callable, optional
-        From the run to the one that is reported, which may know more of its evidence.
+        Function that corrects the log-evidence of the finished run.
 
     Returns
     -------
     Run
-        As far as it went; ``interrupted`` if the keyboard ended it.
+        The run so far; ``interrupted`` is True if the user interrupted it from the keyboard.
 
     Raises
     ------
     KeyboardInterrupt
-        If no iteration is complete that could be kept.
+        If the run is interrupted before its first iteration is complete.
 
     Examples
     --------
@@ -358,7 +359,7 @@ def follow(
                     break
                 if np.isnan(posterior.log_evidence):
                     path.append(posterior.responsibilities)
-                    gain = _movement(path)
+                    gain = _measure_movement(path)
                 elif before is not None:
                     gained = posterior.log_evidence - before.posterior.log_evidence
                     gain = abs(gained) / posterior.n_points
@@ -366,7 +367,7 @@ def follow(
             if run is None or run.n_iter == 0:
                 raise
             run = run._replace(interrupted=True)
-            # Warnings of an unfinished E-step do not count.
+            # Drop the convergence warnings of the interrupted E-step.
             warned.held[:] = [held for held in warned.held if held[1] is not ConvergenceWarning]
     run = report(cast("Run", run))
     if run.interrupted:
@@ -374,38 +375,38 @@ def follow(
     if verbose:
         state = "converged" if run.converged else "stopped"
         print(f"run {number}: {state} after {run.n_iter} iterations, log-evidence {run.score:.6f}")
-    return run if rate is None else run._replace(stand_in=rate(run))
+    return run if rate is None else run._replace(surrogate=rate(run))
 
 
-def _movement(path: Sequence[FloatArray]) -> float:
-    """Return the responsibility that moved in the last step, or 0 if it is a sampler's noise."""
-    steps = [_moved(*pair) for pair in pairwise(path)]
+def _measure_movement(path: Sequence[FloatArray]) -> float:
+    """Return the mean responsibility moved in the last step, or 0 if it fluctuates randomly."""
+    steps = [_mean_moved(*pair) for pair in pairwise(path)]
     are_small = len(steps) == LAG and max(steps) <= LARGEST
-    if are_small and _moved(path[0], path[-1]) <= STEPS * np.mean(steps):
+    if are_small and _mean_moved(path[0], path[-1]) <= STEPS * np.mean(steps):
         return 0.0
     return steps[-1] if steps else np.inf
 
 
-def _moved(before: FloatArray, after: FloatArray) -> float:
-    """Return the responsibility that changed components, a mean over points."""
+def _mean_moved(before: FloatArray, after: FloatArray) -> float:
+    """Return the responsibility that moved between components, averaged over points."""
     return float(np.abs(after - before).sum(axis=1).mean() / 2)
 
 
 def warn_about(run: Run, max_iter: int) -> None:
-    """Warn about a kept run that did not converge, or has components without points.
+    """Warn if the best run did not converge, or has components without points.
 
     Parameters
     ----------
     run : Run
         From :func:`best_of`.
     max_iter : int
-        Most iterations, to be named.
+        Maximum number of iterations, for the message.
 
     Warns
     -----
     ConvergenceWarning
-        If it was interrupted or did not converge, if the engine did not settle in its last E-step,
-        or if a component explains no point.
+        If the run was interrupted or did not converge, if the engine did not converge in the last
+        E-step, or if a component explains no point.
     """
     for text, kind in run.warnings:
         warn_caller(text, kind)
@@ -428,11 +429,11 @@ def warn_about(run: Run, max_iter: int) -> None:
         )
 
 
-# ---------------------------------------------------------------------------- the network's unaries
+# ---------------------------------------------------------------------------- unary log-potentials
 
 
 def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatArray:
-    """Return the unary log-potentials of the posterior's network.
+    """Return the unary log-potentials of the posterior network.
 
     Parameters
     ----------
@@ -441,13 +442,13 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
     parameters : Parameters
         θ.
     side : SideInformation
-        What is known beside the data.
+        Labels and relations.
 
     Returns
     -------
     (n_nodes, K) array
-        ``n_j log π_k + Σ_{i ∈ j} log p(x_i | z_i = k, θ)``; ``-inf`` where π_k = 0 or what is known
-        of node j excludes class k.
+        ``n_j log π_k + Σ_{i ∈ j} log p(x_i | z_i = k, θ)``; ``-inf`` if π_k = 0 or a label excludes
+        class k for node j.
 
     Raises
     ------
@@ -481,19 +482,19 @@ def node_unaries(X: Points, parameters: Theta, side: SideInformation) -> FloatAr
 
 
 def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
-    """Return n_j log π_k, the unary log-potentials of the prior's network.
+    """Return n_j log π_k, the unary log-potentials of the prior network.
 
     Parameters
     ----------
     weights : (K,) array
         π_k.
     side : SideInformation
-        What is known beside the data. Labels are evidence and do not enter here.
+        Labels and relations. Labels are evidence, so they do not affect the prior.
 
     Returns
     -------
     (n_nodes, K) array
-        ``-inf`` where π_k = 0.
+        n_j log π_k; ``-inf`` if π_k = 0.
 
     Examples
     --------
@@ -507,7 +508,7 @@ def prior_unaries(weights: FloatArray, side: SideInformation) -> FloatArray:
 
 
 def _log_z_without_data(side: SideInformation, infer: Infer) -> Callable[[FloatArray], float]:
-    """Return a function from weights to log Z_prior by the posterior's engine."""
+    """Return a function that computes log Z_prior of weights with the engine of the posterior."""
     if side.is_trivial:
         return lambda weights: 0.0
     return lambda weights: infer(prior_unaries(weights, side)).log_z

@@ -1,17 +1,17 @@
-"""Gaussian mixtures of tables with empty cells: exact marginals, grouped by pattern. Chapter 3.
+"""Gaussian mixtures for tables with missing values, which are marginalised exactly. Chapter 3.
 
-A cell is NaN where nothing was measured. The E-step uses the density of the cells that are present,
-and the M-step the expectation of the moments given these cells (Ghahramani and Jordan, 1994). Both
-need small matrices that depend only on *which* cells a row has, so rows are sorted by this pattern.
-The estimates are those of maximum likelihood if cells are missing at random: whether a cell is
-empty may depend on the cells that are present, but not on its own value.
+A missing value is NaN. The E-step uses the density of the observed values of each row, and the
+M-step uses expected moments given these values (Ghahramani and Jordan, 1994). Both need small
+matrices that depend only on *which* values of a row are missing, so rows are sorted by this
+*pattern*. The estimates are those of maximum likelihood if values are missing at random: whether a
+value is missing may depend on the observed values of the row, but not on the missing value itself.
 
 =====  ====================================================================
 N, D   number of points x_i and of their dimensions; K components
-P      number of patterns, e.g. 3: complete, second column empty, both others empty
-o, m   the columns of a pattern that are present, and those that are missing
-B_k    (m, D) regression on the present columns: E[x_m - μ_m | x_o] = B_k (x - μ_k)
-C_k    (m, m) covariance of the missing columns given the present ones
+P      number of patterns, e.g. 3: no missing value, column 1 missing, columns 0 and 2 missing
+o, m   the observed and the missing columns of a pattern
+B_k    (m, D) regression on the observed columns: E[x_m - μ_m | x_o] = B_k (x - μ_k)
+C_k    (m, m) covariance of the missing columns given the observed ones
 =====  ====================================================================
 """
 
@@ -31,53 +31,53 @@ from cgmm.mixture.gaussian import SMALLEST_DEVIATION, Parameters, whiten
 from cgmm.numerics import BLOCK_CELLS, BoolArray, FloatArray, IntArray, block_height
 from cgmm.runs import Rng
 
-# Iterations that fit a single Gaussian, whose regressions fill in the cells for a start.
+# Number of EM iterations that fit a single Gaussian, which fills in values for the initialisation.
 N_ITER = 20
 
 
 class Piece(NamedTuple):
-    """Consecutive rows of a table that is sorted by pattern."""
+    """A block of consecutive rows of a table whose rows are sorted by missingness pattern."""
 
     rows: IntArray
-    """(B,) row numbers in the table."""
+    """(B,) row numbers in the original table."""
     X: FloatArray
-    """(B, D) points, NaN where a cell is empty."""
+    """(B, D) points, with NaN for missing values."""
     firsts: IntArray
-    """(P,) the place among the B at which each pattern begins."""
+    """(P,) index in the block of the first row of each pattern."""
 
     @property
     def n_rows(self) -> IntArray:
-        """(P,) number of rows of each pattern."""
+        """(P,) number of rows with each pattern."""
         return np.diff(self.firsts, append=len(self.X))
 
     @property
     def present(self) -> BoolArray:
-        """(P, D) cells that rows of each pattern have."""
+        """(P, D) mask of the observed columns of each pattern."""
         return ~np.isnan(self.X[self.firsts])
 
 
 class Regression(NamedTuple):
-    """Regressions of the missing columns, for the Q patterns that lack the same number of them."""
+    """Regressions of missing on observed columns, for Q patterns with n missing columns each."""
 
     patterns: IntArray
-    """(Q,) numbers of the patterns, rising."""
+    """(Q,) sorted indices of the patterns."""
     missing: IntArray
-    """(Q, n) their missing columns."""
+    """(Q, n) missing columns of each pattern."""
     coefficients: FloatArray
-    """(K, Q, n, D) B, zero in the missing columns."""
+    """(K, Q, n, D) regression coefficients B, which are zero for missing columns."""
     covariances: FloatArray
-    """(K, Q, n, n) C."""
+    """(K, Q, n, n) conditional covariances C."""
     log_dets: FloatArray
-    """(K, Q) log|C|."""
+    """(K, Q) log-determinants log|C|."""
 
 
 class PointsWithGaps:
-    """Points of which some cells are empty, as families of Gaussians take them.
+    """Points with missing values, in the format of the Gaussian families.
 
     Parameters
     ----------
     values : (N, D) array
-        The points, NaN where a cell is empty.
+        The points, with NaN for missing values.
 
     Examples
     --------
@@ -111,20 +111,20 @@ class PointsWithGaps:
 
     @property
     def n_patterns(self) -> int:
-        """P."""
+        """Number P of different patterns."""
         return len(np.unique(self.pattern_of))
 
     def min(self, axis: int) -> FloatArray:
-        """Return the smallest present value of each column."""
+        """Return the smallest observed value of each column."""
         return np.asarray(np.nanmin(self.values, axis=axis))
 
     def max(self, axis: int) -> FloatArray:
-        """Return the largest present value of each column."""
+        """Return the largest observed value of each column."""
         return np.asarray(np.nanmax(self.values, axis=axis))
 
     @cached_property
     def by_pattern(self) -> tuple[IntArray, FloatArray]:
-        """(N,) row numbers sorted by pattern, and (N, D) the rows in this order."""
+        """(N,) row numbers sorted by pattern, and the (N, D) values in this order."""
         order, values = np.arange(len(self)), self.values
         if (np.diff(self.pattern_of) < 0).any():
             order = np.argsort(self.pattern_of, kind="stable")
@@ -132,7 +132,7 @@ class PointsWithGaps:
         return order, values
 
     def pieces(self, n_components: int) -> Iterator[Piece]:
-        """Yield pieces whose points, and whose matrices of patterns, fit the cache."""
+        """Yield pieces that are so small that points and matrices fit into the cache."""
         (order, values), (n_points, n_dims) = self.by_pattern, self.shape
         height = block_height(n_components, n_dims)
         n_patterns = max(1, 4 * BLOCK_CELLS // (n_components * n_dims**2))
@@ -143,7 +143,7 @@ class PointsWithGaps:
             yield Piece(order[start:stop], values[start:stop], np.append(start, inside) - start)
 
     def log_density(self, theta: Parameters) -> FloatArray:
-        """(N, K) log N(x_o | μ_o, Σ_oo) of the present cells, column-major."""
+        """Return (N, K) log N(x_o | μ_o, Σ_oo) of the observed values, column-major."""
         densities = np.empty((len(theta.means), len(self)))
         for piece in self.pieces(len(theta.means)):
             densities[:, piece.rows] = _log_density(piece, theta)
@@ -152,21 +152,22 @@ class PointsWithGaps:
     def statistics(
         self, responsibilities: FloatArray, theta: Parameters, diagonal: bool, shared: bool
     ) -> Statistics:
-        """Return the expected statistics of an M-step, given the present cells and θ.
+        """Return the expected statistics of an M-step, given the observed values and θ.
 
         Parameters
         ----------
         responsibilities : (N, K) array
             r_ik.
         theta : Parameters
-            θ so far, whose means the moments are about.
+            The current θ; moments are computed about its means.
         diagonal, shared : bool
-            Whether only diagonals of the second moments are wanted; or their sum over components.
+            Whether to return only the diagonals of second moments, or only their sum over
+            components.
 
         Returns
         -------
         (K,) array, (K, D) array, array
-            As :meth:`cgmm.mixture.Pooling.statistics`.
+            The same as :meth:`cgmm.mixture.Pooling.statistics`.
         """
         if not diagonal:
             theta = theta._replace(covariances=theta.full_covariances)
@@ -182,7 +183,7 @@ class PointsWithGaps:
     def completed(
         self, theta: Parameters, responsibilities: FloatArray, rng: Rng | None = None
     ) -> FloatArray:
-        """Return (N, D) points with all cells: expectations, or draws from ``rng``."""
+        """Fill in missing values by expectations, or by draws if ``rng`` is given."""
         complete, theta = self.values.copy(), theta._replace(covariances=theta.full_covariances)
         for piece in self.pieces(len(theta.means)):
             r = responsibilities[piece.rows]
@@ -190,15 +191,15 @@ class PointsWithGaps:
                 means = theta.means[:, :, None] + _deviations(piece, theta)
                 found = np.einsum("nk,kdn->nd", r, means)
             else:
-                found = _draw(piece, theta, r, rng)
+                found = _draw_complete(piece, theta, r, rng)
             complete[piece.rows] = np.where(np.isnan(piece.X), found, piece.X)
         return complete
 
     @cached_property
     def single(self) -> Parameters:
-        """The one Gaussian of all points, pulled towards uncorrelated columns by D points."""
+        """A single Gaussian fitted to all points, with D pseudo-points of uncorrelated columns."""
         variances = np.nanvar(self.values, axis=0)
-        # A constant column gets a variance that is small beside the others.
+        # A constant column gets a variance that is tiny compared with the others.
         variances = np.where(variances > 0, variances, 1e-12 * variances.max())
         variances = np.maximum(variances, SMALLEST_DEVIATION**2)
         theta = Parameters(
@@ -215,7 +216,7 @@ class PointsWithGaps:
         return theta
 
     def repeat_single(self, n_components: int, diagonal: bool) -> Parameters:
-        """Return so many times the one Gaussian of all points."""
+        """Return K components that all equal the single Gaussian of all points."""
         weights, means, covariances = self.single
         covariances = self.single.variances if diagonal else covariances
         return Parameters(
@@ -224,21 +225,22 @@ class PointsWithGaps:
 
     @cached_property
     def filled(self) -> FloatArray:
-        """(N, D) points with empty cells regressed on the present ones: what starts are made of."""
+        """(N, D) points whose missing values are filled in by regression, for initialisation."""
         return np.asfortranarray(self.completed(self.single, np.ones((len(self), 1))))
 
 
 def with_gaps(X: FloatArray, *, is_new: bool = False, rows_may_be_empty: bool = False) -> Any:
-    """Return points as families of Gaussians take them: unchanged if every cell is present.
+    """Wrap points with missing values in ``PointsWithGaps``; return complete points unchanged.
 
     Parameters
     ----------
     X : (N, D) array
-        The points, NaN where a cell is empty.
+        The points, with NaN for missing values.
     is_new : bool, default=False
-        Whether parameters are known already, so that a column may be empty altogether.
+        True for predictions, in which a column may consist of missing values only.
     rows_may_be_empty : bool, default=False
-        Whether other columns than these say something of a row.
+        True if a row of missing values is allowed, because it has values in other columns, which
+        are not part of X.
 
     Returns
     -------
@@ -247,7 +249,7 @@ def with_gaps(X: FloatArray, *, is_new: bool = False, rows_may_be_empty: bool = 
     Raises
     ------
     ValueError
-        If a row or a column is empty altogether; it is named.
+        If a row or a column consists of missing values only; the message names it.
 
     Examples
     --------
@@ -256,7 +258,7 @@ def with_gaps(X: FloatArray, *, is_new: bool = False, rows_may_be_empty: bool = 
         ...
     ValueError: row 1 of X is empty: every entry is NaN. It says nothing about its component, ...
     """
-    if not np.isnan(np.sum(X)):  # a quick test; infinities are refused before
+    if not np.isnan(np.sum(X)):  # a quick test, since X contains no infinity
         return X
     present = ~np.isnan(X)
     rows, columns = (np.asarray(present.any(axis=axis)) for axis in (1, 0))
@@ -277,7 +279,7 @@ EMPTY_ROW = (
 
 
 def filled(X: Any) -> FloatArray:
-    """Return complete points: the same, or with empty cells regressed on the present ones."""
+    """Return the points with missing values, if there are any, filled in by regression."""
     return X.filled if isinstance(X, PointsWithGaps) else X
 
 
@@ -285,7 +287,7 @@ def filled(X: Any) -> FloatArray:
 
 
 def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
-    """(K, B) log-densities of the present cells."""
+    """Return (K, B) log-densities of the observed values of a piece."""
     (whiteners, log_det), present = whiten(theta.covariances), piece.present
     if theta.covariances.ndim == 2:
         log_dets = np.log(theta.covariances) @ present.T
@@ -294,10 +296,10 @@ def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
         for of in _regressions(theta.covariances, present):
             log_dets[:, of.patterns] -= of.log_dets  # log|Σ| = log|Σ_oo| + log|C|
     constants = -0.5 * (log_dets + present.sum(axis=1) * np.log(2 * np.pi))
-    # The conditional mean is the point of highest density that has the present cells. Its squared
-    # distance from the mean is that of the present cells alone.
+    # If missing values are set to their conditional means, the squared Mahalanobis distance of the
+    # point from μ_k equals that of the observed values alone.
     x = _deviations(piece, theta)
-    with np.errstate(over="ignore"):  # an infinite distance means density zero
+    with np.errstate(over="ignore"):  # an infinite distance correctly gives density zero
         if whiteners.ndim == 2:
             distances = (np.square(whiteners)[:, None] @ np.square(x))[:, 0]
         else:
@@ -307,7 +309,7 @@ def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
 
 
 def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
-    """(K,) counts, (K, D) first and (K, ...) second moments of all cells, given the present."""
+    """Return counts, expected first and second moments of a piece, given observed values."""
     # Ghahramani and Jordan (1994), sect. 3.1: moments of x_m given x_o
     x, counts = _deviations(piece, theta), np.add.reduceat(r, piece.firsts, axis=0).T
     r = r.T[:, :, None]
@@ -316,36 +318,37 @@ def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
         second = (np.square(x) @ r)[:, :, 0]
         return counts.sum(axis=1), first, second + counts @ ~piece.present * theta.covariances
     second = (x * r.mT) @ x.mT
-    second = (second + second.mT) / 2  # rounding of the product is not symmetric
+    second = (second + second.mT) / 2  # rounding makes the product slightly asymmetric
     for of in _regressions(theta.covariances, piece.present):
         cells: Any = slice(None), of.missing[:, :, None], of.missing[:, None]
         np.add.at(second, cells, counts[:, of.patterns, None, None] * of.covariances)
     return counts.sum(axis=1), first, second
 
 
-def _draw(piece: Piece, theta: Parameters, r: FloatArray, rng: Rng) -> FloatArray:
-    """(B, D) points drawn given their present cells and responsibilities (B, K)."""
+def _draw_complete(piece: Piece, theta: Parameters, r: FloatArray, rng: Rng) -> FloatArray:
+    """Draw (B, D) complete points, given their observed values and responsibilities (B, K)."""
     z = draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]
     y = rng.standard_normal(piece.X.shape)
     for k, factor in enumerate(np.linalg.cholesky(theta.covariances)):
         y[z == k] = theta.means[k] + y[z == k] @ factor.T
-    # A point y of component z differs from its conditional mean as x does from that of x.
+    # If y is drawn from component z, its deviation from its own conditional mean has the same
+    # distribution as the deviation of x from the conditional mean of x.
     other = piece._replace(X=np.where(np.isnan(piece.X), np.nan, y))
     shifts = _deviations(piece, theta) - _deviations(other, theta)
     return np.asarray(y + shifts[z, :, np.arange(len(z))])
 
 
 def _deviations(piece: Piece, theta: Parameters) -> FloatArray:
-    """(K, D, B) E[x - μ_k | x_o]."""
+    """Return (K, D, B) conditional means E[x - μ_k | x_o] of a piece."""
     x = np.where(np.isnan(piece.X), 0.0, piece.X)
     return _conditional_means(x, piece.firsts, piece.present, theta.means, theta.covariances)
 
 
-@products.remembered
+@products.cache_last_result
 def _conditional_means(
     x: FloatArray, firsts: IntArray, present: BoolArray, means: FloatArray, covariances: FloatArray
 ) -> FloatArray:
-    """Return (K, D, B) means E[x - μ_k | x_o]; pattern n of the points x begins at firsts[n]."""
+    """Return (K, D, B) conditional means E[x - μ_k | x_o]; pattern n begins at row firsts[n]."""
     pattern_of = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(x)))
     apart = np.zeros((*means.shape, len(x)))
     np.subtract(x.T, means[:, :, None], out=apart, where=present[pattern_of].T)
@@ -360,16 +363,16 @@ def _conditional_means(
     return apart
 
 
-@products.remembered
+@products.cache_last_result
 def _regressions(covariances: FloatArray, present: BoolArray) -> list[Regression]:
-    """Return the regressions of all patterns with missing columns, grouped by their number."""
-    whiteners = whiten(covariances)[0]  # an error names the component
+    """Compute the regressions of all patterns, grouped by the number of missing columns."""
+    whiteners = whiten(covariances)[0]  # raises an error that names a singular component
     precisions, n_missing = whiteners.mT @ whiteners, (~present).sum(axis=1)
     regressions = []
     for n in np.unique(n_missing[n_missing > 0]):
         patterns = np.flatnonzero(n_missing == n)
         missing = np.nonzero(~present[patterns])[1].reshape(-1, n)
-        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹: small matrices if few cells are missing.
+        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹, which are small if few values are missing.
         inside: Any = precisions[:, missing[:, :, None], missing[:, None]]
         C, log_dets = np.linalg.inv(inside), -np.linalg.slogdet(inside)[1]
         B = C @ -(precisions[:, missing] * present[patterns][:, None])

@@ -1,12 +1,13 @@
-"""A family for tables of numbers and categories, which are independent given the component.
+"""The family of tables with numbers and categories, independent given the component. Chapter 4.
 
-It combines a family for each kind of column: densities multiply, so log-densities add, and each
-family maximises its own part of the bound. Empty cells are left out of the density of their row,
-in :mod:`cgmm.mixture.missing` for numbers and here for categories. Chapter 4.
+It combines one family per kind of column. The density of a row is the product of the densities of
+its parts, so log-densities are summed, and each family maximises its own part of the bound. Missing
+values are left out of the density: :mod:`cgmm.mixture.missing` does this for numbers, and for
+categories their one-hot code is zero.
 
 =====  ====================================================================
 N, K   points and components; D_c columns of categories
-part   points, parameters or family of one kind of column: numbers first, then categories
+part   points, parameters or family of one kind of column; parts of numbers precede categories
 =====  ====================================================================
 """
 
@@ -23,7 +24,7 @@ from cgmm.numerics import FloatArray
 
 
 class MixedPoints:
-    """Points in parts: numbers as an array or ``PointsWithGaps``, and one-hot categories."""
+    """Points of a mixed table: numbers (an array or ``PointsWithGaps``) and one-hot categories."""
 
     def __init__(self, parts: tuple[Any, ...], n_columns: int):
         self.parts, self.shape, self.dtype = parts, (parts[0].shape[0], n_columns), np.dtype(object)
@@ -45,17 +46,17 @@ class MixedParameters(NamedTuple):
     weights: FloatArray
     """(K,) π_k ≥ 0, summing to one."""
     parts: tuple[Any, ...]
-    """Parameters of each kind of column; their own weights are not used."""
+    """Parameters of each kind of column, whose own weights are not used."""
 
     def log_density(self, X: MixedPoints) -> FloatArray:
-        """(N, K) Σ of the log-densities of the parts."""
+        """Return the (N, K) log-densities, summed over the parts."""
         total = self.parts[0].log_density(X.parts[0])
         for theta, points in zip(self.parts[1:], X.parts[1:], strict=True):
             total = total + theta.log_density(points)
         return total
 
     def with_weights(self, weights: FloatArray) -> MixedParameters:
-        """Return the same components with other weights."""
+        """Return the same components with new mixing weights."""
         return self._replace(weights=weights)
 
 
@@ -66,7 +67,7 @@ class MixedFamily(NamedTuple):
     """The family of each part."""
 
     def start(self, X: MixedPoints, responsibilities: FloatArray) -> MixedParameters:
-        """Return θ made of (N, K) responsibilities alone."""
+        """Return an initial θ from (N, K) responsibilities."""
         pairs = zip(self.families, X.parts, strict=True)
         parts = tuple(family.start(points, responsibilities) for family, points in pairs)
         return MixedParameters(parts[0].weights, parts)
@@ -74,7 +75,7 @@ class MixedFamily(NamedTuple):
     def statistics(
         self, X: MixedPoints, responsibilities: FloatArray, parameters: MixedParameters
     ) -> Statistics:
-        """Return the statistics of each part."""
+        """Return a tuple with the sufficient statistics of each part."""
         parts = zip(self.families, X.parts, parameters.parts, strict=True)
         found: Any = tuple(
             family.statistics(points, responsibilities, theta) for family, points, theta in parts
@@ -82,24 +83,24 @@ class MixedFamily(NamedTuple):
         return cast("Statistics", found)
 
     def maximise(self, statistics: Any, parameters: MixedParameters) -> MixedParameters:
-        """Return θ that maximises the bound, each part by itself, with the old weights."""
+        """Return the θ that maximises the bound in each part, with unchanged weights."""
         parts = zip(self.families, statistics, parameters.parts, strict=True)
         return parameters._replace(
             parts=tuple(family.maximise(found, theta) for family, found, theta in parts)
         )
 
     def n_free(self, parameters: MixedParameters) -> int:
-        """Return the number of free parameters; the weights are those of all parts."""
+        """Return the number of free parameters; the weights, common to all parts, count once."""
         parts = zip(self.families, parameters.parts, strict=True)
         n_own = [family.n_free(theta) for family, theta in parts]
         return sum(n_own) - (len(n_own) - 1) * (len(parameters.weights) - 1)
 
 
 def coordinates(one_hot: csr_array, sizes: tuple[int, ...], n_most: int) -> FloatArray:
-    """Return numbers that say as much as possible about the categories of each point.
+    """Convert categories to a few numeric coordinates by multiple correspondence analysis.
 
-    Multiple correspondence analysis: the leading principal components of the one-hot columns, each
-    divided by the root of its frequency. An empty cell counts as average.
+    The coordinates are the leading principal components of the one-hot columns, each of which is
+    divided by the square root of its frequency. A missing category counts as an average one.
 
     Parameters
     ----------
@@ -108,12 +109,12 @@ def coordinates(one_hot: csr_array, sizes: tuple[int, ...], n_most: int) -> Floa
     sizes : tuple of int
         C_d.
     n_most : int
-        How many coordinates at most.
+        Maximum number of coordinates.
 
     Returns
     -------
     (N, n) array
-        Column-major.
+        The coordinates, column-major.
     """
     indicators, starts = one_hot.toarray(), Categories(sizes).starts
     n_present = np.add.reduceat(indicators, starts, axis=1)

@@ -1,4 +1,4 @@
-"""The estimator of mixtures over tables of numbers and categories. Chapter 4."""
+"""The estimator ``MixedMixture``, for tables of numbers and categories. Chapter 4."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ from sklearn.utils.validation import validate_data
 
 from cgmm.mixture.base import ImputingMixture
 from cgmm.mixture.categorical import Categories, draw_categories, one_hot_with_gaps
-from cgmm.mixture.columns import FROM_DTYPE, Columns, as_table
-from cgmm.mixture.doubts import thin_covariances
+from cgmm.mixture.columns import FROM_DTYPE, Columns, check_table
+from cgmm.mixture.doubts import check_covariances
 from cgmm.mixture.gaussian_mixture import check_scale
 from cgmm.mixture.initialise import check_responsibilities
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.mixed import MixedFamily, MixedParameters, MixedPoints, coordinates
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
-from cgmm.mixture.weights import kept_alive
+from cgmm.mixture.weights import raise_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
 
 class MixedMixture(ImputingMixture):
-    """Mixture for tables of numbers and categories, with whatever is known beside the data.
+    """Mixture for tables of numbers and categories, fitted with side information.
 
-    Numbers are Gaussian and categories are multinomial, and the two kinds are independent given the
-    component. Cells of both kinds may be empty.
+    Given the component, numbers are Gaussian, categories are multinomial, and the two kinds are
+    independent. Both may have missing values.
 
     Parameters
     ----------
     n_components : int, default=1
-        K.
+        Number of components, K.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which columns hold categories: a mask (D,) of booleans, numbers of columns, or their names,
-        as in scikit-learn's ``HistGradientBoostingClassifier``. "from_dtype" takes columns of
-        categories, texts and booleans; None: no column.
+        The categorical columns: a (D,) boolean mask, or indices or names of columns, as in
+        scikit-learn's ``HistGradientBoostingClassifier``. "from_dtype" selects columns of
+        categories, strings and booleans; None means that all columns are numbers.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        How the components' covariances of the numbers are pooled.
+        Form of the covariances of the numeric columns.
     handle_unknown : {"error", "missing"}, default="error"
-        What happens to a category that the fit has not seen.
+        Treatment of categories that did not occur in the fit: raise an error, or treat them as
+        missing values.
     pseudo_count : float, default=1.0
         a ≥ 0, added to the expected count of each category, as in
         :class:`ConstrainedCategoricalMixture`.
     reg_covar : float, default=1e-6
-        ε ≥ 0, added to each covariance's diagonal.
+        ε ≥ 0, added to the diagonal of each covariance.
     sampling, inference, weights, tol, max_iter, n_init, warm_start
         As in :class:`ConstrainedGaussianMixture`.
     init_params : "auto" or (N, K) array, default="auto"
-        Responsibilities of the start. "auto" tries groupings as
-        :class:`ConstrainedGaussianMixture` does, of the numbers beside the leading coordinates of a
-        correspondence analysis of the categories.
+        Initial responsibilities. "auto" tries groupings as :class:`ConstrainedGaussianMixture`
+        does; it uses the numeric columns, and the leading coordinates of a correspondence analysis
+        of the categories.
     random_state, verbose, n_jobs, store_responsibilities, step_exponent
         As in :class:`ConstrainedGaussianMixture`.
 
@@ -66,26 +67,26 @@ class MixedMixture(ImputingMixture):
     weights_ : (K,) array
         π_k.
     means_, covariances_
-        Of the columns of numbers, as in :class:`ConstrainedGaussianMixture`.
+        Parameters of the numeric columns, as in :class:`ConstrainedGaussianMixture`.
     probabilities_ : list of arrays (K, C_d)
-        Probability of each category in each component, for each column of categories.
+        Probability of each category in each component, for each categorical column.
     categories_ : list of lists
-        The categories of these columns, in the order of ``probabilities_``.
+        The categories of each categorical column, in the order of ``probabilities_``.
     is_categorical_ : (D,) bool array
-        Which columns hold categories.
+        True for categorical columns.
     log_evidence_, evidence_exact_, history_, n_iter_, converged_, responsibilities_, labels_,
     labels_exact_, weights_update_, inference_, n_steps_, n_samples_seen_
         As in :class:`ConstrainedGaussianMixture`.
 
     See Also
     --------
-    cgmm.mixture.mixed : the family itself.
+    cgmm.mixture.mixed : the family of components.
 
     Notes
     -----
-    An empty cell is left out of the density of its row, which is right if cells are missing at
-    random: whether a cell is empty may depend on the cells that are present, but not on its own
-    value.
+    A missing value is left out of the density of its row. This is correct if values are missing at
+    random: whether a value is missing may depend on the observed values of the row, but not on the
+    missing value itself.
 
     Examples
     --------
@@ -151,7 +152,7 @@ class MixedMixture(ImputingMixture):
     # ------------------------------------------------------------------ the family
 
     def _read(self, X: ArrayLike) -> MixedPoints:
-        table = as_table(X, max(2, self.n_components))
+        table = check_table(X, max(2, self.n_components))
         validate_data(self, table, skip_check_array=True)
         self._columns = Columns.learn(table, self.categorical_features)
         self.is_categorical_, self.categories_ = self._columns[1:]
@@ -161,7 +162,7 @@ class MixedMixture(ImputingMixture):
         return points
 
     def _read_new(self, X: ArrayLike, is_new: bool = True) -> MixedPoints:
-        table = as_table(X)
+        table = check_table(X)
         validate_data(self, table, skip_check_array=True, reset=False)
         numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
         parts: list[Any] = []
@@ -185,39 +186,39 @@ class MixedMixture(ImputingMixture):
     ) -> list[Callable[[], MixedParameters]]:
         if isinstance(self.init_params, str):
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
-            # Coordinates of categories are rotated, so they are correlated within components.
+            # The coordinates of categories are rotated, so they are correlated within components.
             kind = "full" if self.is_categorical_.any() else self.covariance_type
-            numbers, shape = self._as_numbers(X), (self.n_components, kind)
+            numbers, shape = self._as_numeric_table(X), (self.n_components, kind)
             groupings = portfolio(numbers, side, *shape, rng, self.n_init, self.verbose)
         else:
             shape = len(X), self.n_components
             groupings = [check_responsibilities(self.init_params, shape)] * self.n_init
-        return [partial(self._start_from, X, side, r) for r in groupings]
+        return [partial(self._start_from_grouping, X, side, r) for r in groupings]
 
-    def _start_from(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
+    def _start_from_grouping(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
         theta = self._family().start(X, side.counted(r))
-        return theta.with_weights(kept_alive(theta.weights, len(X)))
+        return theta.with_weights(raise_small_weights(theta.weights, len(X)))
 
-    def _as_numbers(self, X: MixedPoints) -> Any:
-        """Return numbers and coordinates of categories side by side, as starts take them."""
+    def _as_numeric_table(self, X: MixedPoints) -> Any:
+        """Return numeric columns and coordinates of categories as one table for the starts."""
         columns = [np.asarray(X.parts[0])] if not self.is_categorical_.all() else []
         if self.is_categorical_.any():
             columns.append(coordinates(X.parts[-1], self._columns.sizes, self.n_components))
         return with_gaps(np.asfortranarray(np.concatenate(columns, axis=1)), rows_may_be_empty=True)
 
     def _has_collapsed(self, theta: Any) -> bool:
-        return len(self._thin(theta)) > 0
+        return len(self._find_thin_covariances(theta)) > 0
 
-    def _thin(self, theta: MixedParameters) -> list[str]:
+    def _find_thin_covariances(self, theta: MixedParameters) -> list[str]:
         if self.is_categorical_.all():
             return []
-        return thin_covariances(theta.parts[0].covariances, self.reg_covar)
+        return check_covariances(theta.parts[0].covariances, self.reg_covar)
 
-    def _doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
-        return [*self._thin(theta), *super()._doubts(theta, X, known)]
+    def _find_doubts(self, theta: Any, X: Any, known: dict[str, Any]) -> list[str]:
+        return [*self._find_thin_covariances(theta), *super()._find_doubts(theta, X, known)]
 
-    def _keep(self, parameters: MixedParameters) -> None:
-        super()._keep(parameters)
+    def _store_theta(self, parameters: MixedParameters) -> None:
+        super()._store_theta(parameters)
         if not self.is_categorical_.all():
             self.means_, covariances = parameters.parts[0][1:]
             self.covariances_ = np.array(POOLINGS[self.covariance_type].reduce(covariances))
@@ -225,28 +226,28 @@ class MixedMixture(ImputingMixture):
             self.probabilities_ = self._by_column(parameters.parts[-1].probabilities)
 
     def _by_column(self, probabilities: FloatArray) -> list[FloatArray]:
-        """Return the part of each column of categories, (N, C_d) of (N, Σ_d C_d)."""
+        """Split (N, Σ_d C_d) probabilities into one (N, C_d) array per categorical column."""
         return np.split(probabilities, np.cumsum(self._columns.sizes)[:-1], axis=1)
 
-    def _draw(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
+    def _draw_points(self, n_samples: int, rng: Rng) -> tuple[Any, IntArray]:
         z = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
         numbers = np.full((n_samples, int((~self.is_categorical_).sum())), np.nan)
         codes = np.full((n_samples, len(self._columns.sizes)), -1)
-        filled = self._fill(numbers, codes, np.eye(len(self.weights_))[z], rng)
+        filled = self._fill_missing(numbers, codes, np.eye(len(self.weights_))[z], rng)
         return self._columns.join(None, *filled), z
 
     def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> Any:
-        table = as_table(X)
+        table = check_table(X)
         numbers, codes = self._columns.read(table, self.handle_unknown == "missing")
-        if rng is not None:  # a row has one component, for its numbers and its categories
+        if rng is not None:  # numbers and categories of a row must come from one component
             r = np.eye(r.shape[1])[draw_categories(r, Categories((r.shape[1],)), rng)[:, 0]]
-        return self._columns.join(table, *self._fill(numbers, codes, r, rng))
+        return self._columns.join(table, *self._fill_missing(numbers, codes, r, rng))
 
-    def _fill(
+    def _fill_missing(
         self, numbers: FloatArray, codes: IntArray, r: FloatArray, rng: Rng | None
     ) -> tuple[FloatArray, IntArray]:
-        """Return numbers and codes without gaps, given (N, K) responsibilities."""
-        parts = self._parameters().parts
+        """Fill in missing numbers and codes, given (N, K) responsibilities."""
+        parts = self._get_theta().parts
         if np.isnan(numbers).any():
             numbers = PointsWithGaps(numbers).completed(parts[0], r, rng)
         if (codes < 0).any():

@@ -1,4 +1,7 @@
-"""Four poolings of one scatter (full, tied, diagonal, spherical), and a prior of covariances.
+"""Families of Gaussians (full, tied, diagonal, spherical), and a prior of their covariances.
+
+All four covariance types use the same statistics and differ in how the M-step pools the scatter
+matrices. Chapters 2 and 3.
 
 =====  ====================================================================
 N_k    counts; S_k scatter about the weighted means
@@ -9,19 +12,19 @@ D, K   dimensions of the points, and number of components
 ν      degrees of freedom of the prior, e.g. D + 2; Λ its scale matrix (D, D)
 =====  ====================================================================
 
-What never falls. With ε = 0 the log-evidence of the parameters that the loop yields never falls:
-the E-step makes the bound touch it, the M-step lifts the bound. With ε > 0 that is not a theorem.
-Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
+Monotonicity: with ε = 0 the log-evidence never falls from one iteration of EM to the next, because
+the E-step makes the bound equal to it and the M-step raises the bound. With ε > 0 this does not
+hold. Adding ε to the diagonal maximises, for given responsibilities, the *penalised* bound ::
 
     F(q, θ) - penalty(θ, N, ε),        penalty = ½ ε Σ_k N_k tr Σ_k⁻¹
 
-and it is this that an M-step never lowers. From one iteration to the next the log-evidence can
-therefore fall, but by no more than the penalty, at the same counts N_k, falls.
+so an M-step never lowers the penalised bound. From one iteration to the next the log-evidence can
+therefore fall, but by no more than the penalty falls at the same counts N_k.
 
-Components with few points can have an inverse Wishart prior,
+For components with few points the covariances can have an inverse Wishart prior,
 ``p(Σ_k) ∝ |Σ_k|^(-(ν + D + 1) / 2) exp(-½ tr Λ Σ_k⁻¹)``. An M-step then maximises the bound plus
 ``Σ_k log p(Σ_k)``: it adds Λ to each scatter and ν + D + 1 to each count. A shared covariance has
-the prior once, and diagonal ones have the same density at diagonal matrices. Chapters 2 and 3.
+this prior only once. Diagonal covariances have the same density, evaluated at diagonal matrices.
 """
 
 from __future__ import annotations
@@ -41,28 +44,30 @@ from cgmm.numerics import BoolArray, FloatArray, block_height, cut
 # ------------------------------------------------------------ poolings of covariances
 
 
-# A component with a smaller expected count is dead: its moments would be denormal numbers.
+# A component with a smaller expected count is treated as empty: its moments would be denormal.
 SMALLEST_COUNT = np.finfo(float).tiny / np.finfo(float).eps
-# If a mean moves by more deviations, its new variances have less than six digits.
+# If a mean moves by more standard deviations than this, cancellation leaves its new variances fewer
+# than six correct digits.
 MOST_DEVIATIONS = 1e5
-# Responsibilities below this share of the largest change sums by less than rounding, however far
-# away their points are; with well separated components most are that small.
+# Responsibilities below this share of the largest one are skipped. They change sums by less than
+# rounding, even for distant points, and are the majority if components are well separated.
 NEGLIGIBLE = np.finfo(float).eps ** 3
 
-# M-steps that a start makes of given responsibilities where cells are empty.
+# Number of M-steps that compute initial parameters from responsibilities if values are missing.
 STEPS_WITH_GAPS = 5
 
 
 class Pooling(NamedTuple):
-    """A family of Gaussians: one way in which the components share a scatter.
+    """A family of Gaussians with one covariance type.
 
-    ``combine(counts, scatter)`` gives the covariances that maximise the expected log-likelihood
-    within the type, for a scatter (K, D, D), or (K, D) its diagonals for diagonal types. What
-    components or directions share stands there once: (1, D, D) if tied, (K, 1) if spherical.
-    ``diagonal`` and ``shared`` say what statistics hold: diagonals (K, D), the sum (1, D, D) over
-    components, or (K, D, D) all; ``n_parameters(K, D)`` counts the free numbers in the covariances;
-    ``shape(K, D)`` is scikit-learn's for the type, ``expand(array, K, D)`` turns an array of that
-    shape into the covariances of θ, and ``reduce(covariances)`` turns them back.
+    ``combine(counts, scatter)`` returns the covariances of this type that maximise the expected
+    log-likelihood, for a scatter (K, D, D), or its diagonals (K, D) for diagonal types. Values that
+    components or directions share occur only once: (1, D, D) if tied, (K, 1) if spherical.
+    ``diagonal`` and ``shared`` determine the second moments in the statistics: diagonals (K, D),
+    their sum (1, D, D) over components, or all (K, D, D). ``n_parameters(K, D)`` is the number of
+    free parameters of the covariances. ``shape(K, D)`` is scikit-learn's shape for the type,
+    ``expand(array, K, D)`` converts an array of this shape to the covariances of θ, and
+    ``reduce(covariances)`` is the inverse.
     """
 
     combine: Callable[[FloatArray, FloatArray], FloatArray]
@@ -73,12 +78,12 @@ class Pooling(NamedTuple):
     expand: Callable[[FloatArray, int, int], FloatArray]
     reduce: Callable[[FloatArray], FloatArray]
     reg_covar: float = 0.0
-    """ε, added to the diagonals; the module's docstring says what never falls."""
+    """ε, added to the diagonals; see the module's docstring for its effect on monotonicity."""
     prior: CovariancePrior | None = None
-    """Prior of the covariances, whose mode an M-step takes; None: none."""
+    """Prior of the covariances, or None; an M-step takes the mode of their posterior."""
 
     def start(self, X: FloatArray, responsibilities: FloatArray) -> Parameters:
-        """Return the parameters that one M-step makes of given responsibilities.
+        """Compute initial parameters from responsibilities by one M-step.
 
         Parameters
         ----------
@@ -95,21 +100,21 @@ class Pooling(NamedTuple):
         if isinstance(X, PointsWithGaps):
             return self._start_with_gaps(X, responsibilities)
         counts, of_points = responsibilities.sum(axis=0), responsibilities.sum(axis=1)
-        dead = counts <= SMALLEST_COUNT
-        # Moments about a far mean lose digits, so the means come first.
+        empty = counts <= SMALLEST_COUNT
+        # Second moments about a distant point lose digits, so the means are computed first.
         middle = np.average(X, axis=0, weights=of_points)
-        shifts = responsibilities.T @ (X - middle) / np.where(dead, 1, counts)[:, None]
-        means = middle + np.where(dead[:, None], 0, shifts)
+        shifts = responsibilities.T @ (X - middle) / np.where(empty, 1, counts)[:, None]
+        means = middle + np.where(empty[:, None], 0, shifts)
         unit = np.ones(X.shape[1]) if self.diagonal else np.eye(X.shape[1])
         theta = Parameters(counts, means, np.stack([unit] * len(means)))
-        if dead.any():
-            everything = np.where(dead, of_points[:, None], responsibilities)
-            theta = self.maximise(self.statistics(X, everything, theta), theta)
+        if empty.any():
+            with_all_points = np.where(empty, of_points[:, None], responsibilities)
+            theta = self.maximise(self.statistics(X, with_all_points, theta), theta)
         theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
         return theta.with_weights(closed_form(responsibilities.sum(axis=0)))
 
     def _start_with_gaps(self, X: Any, responsibilities: FloatArray) -> Parameters:
-        """Return parameters whose conditional moments agree with the responsibilities."""
+        """Compute initial parameters by several M-steps, since missing values depend on them."""
         theta = X.repeat_single(responsibilities.shape[1], self.diagonal)
         for _ in range(STEPS_WITH_GAPS):
             theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
@@ -118,7 +123,7 @@ class Pooling(NamedTuple):
     def statistics(
         self, X: FloatArray, responsibilities: FloatArray, parameters: Parameters
     ) -> Statistics:
-        """Return the sufficient statistics of some points, which add over blocks of points.
+        """Return the sufficient statistics of some points, which can be summed over blocks.
 
         Parameters
         ----------
@@ -127,14 +132,14 @@ class Pooling(NamedTuple):
         responsibilities : (N, K) array
             r_ik.
         parameters : Parameters
-            θ so far: moments are measured about its means, so that no digits are lost.
+            The current θ; moments are computed about its means to avoid cancellation.
 
         Returns
         -------
         (K,) array, (K, D) array, array
-            Σ_i r_ik, Σ_i r_ik (x_i - μ_k) and Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ; of the last only
-            the diagonals, (K, D), or the sum over components, (1, D, D), where the type needs no
-            more.
+            Σ_i r_ik, Σ_i r_ik (x_i - μ_k) and Σ_i r_ik (x_i - μ_k)(x_i - μ_k)ᵀ. The last array
+            contains only the diagonals, (K, D), or the sum over components, (1, D, D), if that is
+            enough for the covariance type.
         """
         if isinstance(X, PointsWithGaps):
             return X.statistics(responsibilities, parameters, self.diagonal, self.shared)
@@ -144,11 +149,11 @@ class Pooling(NamedTuple):
         for part in cut(len(X), block_height(*means.shape)):
             r, phi = responsibilities[part], None
             if (whiteners.ndim == 2) == self.diagonal:
-                phi = products.phi(X[part], means, whiteners)
+                phi = products.safe_features(X[part], means, whiteners)
             if phi is None:
                 found = moments_about(means, X[part], r, self.diagonal, self.shared)
             else:
-                counts, first, second = products.about_shifts((phi @ r).T, shifts, self.diagonal)
+                counts, first, second = products.shifted_moments((phi @ r).T, shifts, self.diagonal)
                 found = counts, first, self._sum(second)
             total = tuple(map(np.add, total, found))
         return cast("Statistics", total)
@@ -159,9 +164,10 @@ class Pooling(NamedTuple):
         Parameters
         ----------
         statistics : tuple of arrays
-            From :meth:`statistics`, with these parameters; summed over blocks.
+            From :meth:`statistics` with the same ``parameters``, summed over blocks.
         parameters : Parameters
-            θ so far. Its weights stay; a component without responsibility keeps everything.
+            The current θ. Its weights are returned unchanged, and so are mean and covariance of a
+            component without responsibility.
 
         Returns
         -------
@@ -171,12 +177,12 @@ class Pooling(NamedTuple):
         Notes
         -----
         [schmidt2016, sect. 3.2] with r_c^i for the printed r_c^k; [green, "Maximisation step"].
-        A component whose mean moves so far that squares lose their digits keeps its covariance this
-        once: the bound rises all the same.
+        If a mean moves so far that the new variances would lose their digits, the component keeps
+        its old covariance in this iteration. The bound rises nevertheless.
         """
         counts, first, second = statistics
-        dead, means = counts <= SMALLEST_COUNT, parameters.means
-        shifts = np.where(dead[:, None], 0, first) / np.where(dead, 1, counts)[:, None]
+        empty, means = counts <= SMALLEST_COUNT, parameters.means
+        shifts = np.where(empty[:, None], 0, first) / np.where(empty, 1, counts)[:, None]
         # Σ r (x - m)(x - m)ᵀ = Σ r (x - μ)(x - μ)ᵀ - N (m - μ)(m - μ)ᵀ
         if self.diagonal:
             moved = counts[:, None] * np.square(shifts)
@@ -184,18 +190,18 @@ class Pooling(NamedTuple):
             moved = counts[:, None, None] * (shifts[:, :, None] * shifts[:, None, :])
         scatter = second - self._sum(moved)
         regular = np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1])
-        # [schmidt2016, sect. 3.2], pooled as the covariance type says
+        # [schmidt2016, sect. 3.2], pooled according to the covariance type
         counted = np.maximum(counts, SMALLEST_COUNT)
         if self.prior is not None:
-            counted, scatter = self.prior.added_to(counted, scatter, self.shared)
+            counted, scatter = self.prior.add_to_statistics(counted, scatter, self.shared)
         covariances = self.combine(counted, scatter)
         covariances = covariances + self.reg_covar * regular
-        kept = self._too_far(counts, shifts, covariances, means)
-        kept = kept if self.shared else kept | dead
-        if kept.any():
+        keeps_old = self._moved_too_far(counts, shifts, covariances, means)
+        keeps_old = keeps_old if self.shared else keeps_old | empty
+        if keeps_old.any():
             old = parameters.variances if self.diagonal else parameters.full_covariances
-            covariances[kept] = old[: len(covariances)][kept]
-        if self.shared:  # a view, not copies
+            covariances[keeps_old] = old[: len(covariances)][keeps_old]
+        if self.shared:  # all components share one array in memory
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)
 
@@ -205,12 +211,12 @@ class Pooling(NamedTuple):
         Parameters
         ----------
         parameters : Parameters
-            θ, whose means (K, D) count.
+            θ; only the shape (K, D) of its means is used.
 
         Returns
         -------
         int
-            Those of the weights, the means and the covariances.
+            Number of free parameters of weights, means and covariances.
         """
         n_components, n_dims = parameters.means.shape
         return n_components * (n_dims + 1) - 1 + self.n_parameters(n_components, n_dims)
@@ -221,12 +227,13 @@ class Pooling(NamedTuple):
         Parameters
         ----------
         parameters : Parameters
-            θ, of whose covariances it is.
+            θ; only its covariances are used.
 
         Returns
         -------
         float
-            In nats. EM never lowers its sum with the log-evidence where ``reg_covar`` is 0.
+            The log-density in nats. If ``reg_covar`` is 0, EM never lowers the sum of this and the
+            log-evidence.
         """
         if self.prior is None:
             return 0.0
@@ -235,10 +242,10 @@ class Pooling(NamedTuple):
     def _sum(self, matrices: FloatArray) -> FloatArray:
         return matrices.sum(axis=0, keepdims=True) if self.shared else matrices
 
-    def _too_far(
+    def _moved_too_far(
         self, counts: FloatArray, shifts: FloatArray, covariances: FloatArray, means: FloatArray
     ) -> BoolArray:
-        """Return which means moved, by more than rounding, so far that variances lost digits."""
+        """Return a mask of the means that moved so far that the new variances lost digits."""
         moved = np.maximum(np.square(shifts) - np.square(2 * np.spacing(means)), 0)
         moved = np.average(moved, axis=0, weights=counts)[None] if self.shared else moved
         left = covariances if self.diagonal else np.einsum("kdd->kd", covariances)
@@ -282,19 +289,19 @@ POOLINGS: dict[str, Pooling] = {
         reduce=lambda c: c[:, 0],
     ),
 }  # fmt: skip
-"""Every covariance type, by its name in scikit-learn."""
+"""The family of each covariance type, by its name in scikit-learn."""
 
 
 def moments_about(
     means: FloatArray, X: FloatArray, responsibilities: FloatArray, diagonal: bool, shared: bool
 ) -> Statistics:
-    """Return counts, first and second moments about means; each mean is subtracted first."""
+    """Return counts, first and second moments about means, subtracting each mean first."""
     n_components, n_dims = means.shape
     first = np.empty(means.shape)
     shape = (n_dims,) if diagonal else (n_dims, n_dims)
     second = np.zeros((1 if shared else n_components, *shape))
     for k, (mean, r) in enumerate(zip(means, responsibilities.T, strict=True)):
-        x, r = _not_negligible(X, r)
+        x, r = _drop_negligible(X, r)
         apart = x - mean[:, None]
         first[k] = apart @ r
         apart *= np.sqrt(r)
@@ -305,8 +312,8 @@ def moments_about(
     return responsibilities.sum(axis=0), first, second
 
 
-def _not_negligible(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (D, n) points with responsibilities (n,) that are not negligible, or all points."""
+def _drop_negligible(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Drop points with negligible r, if they are the majority; return (D, n) points and r (n,)."""
     matter = np.flatnonzero(r > NEGLIGIBLE * r.max())
     if 2 * len(matter) > len(r):
         return X.T, r
@@ -317,7 +324,7 @@ def _not_negligible(X: FloatArray, r: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
-    """Return the bound F(q, θ) on the log-evidence of a plain mixture, for any independent q.
+    """Return the lower bound F(q, θ) on the log-evidence without relations, for independent q.
 
     Parameters
     ----------
@@ -326,12 +333,12 @@ def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
     parameters : Parameters
         θ.
     q : (N, K) array
-        One distribution over components a row; need not be the posterior.
+        One distribution over components per row; it need not be the posterior.
 
     Returns
     -------
     float
-        ``Σ_ik q_ik (log p(x_i, k | θ) - log q_ik)`` in nats, at most the log-evidence; the
+        ``Σ_ik q_ik (log p(x_i, k | θ) - log q_ik)`` in nats. It is at most the log-evidence; the
         difference is the sum of the divergences KL(q_i ‖ p(z_i | x_i, θ)).
 
     Raises
@@ -357,7 +364,7 @@ def lower_bound(X: FloatArray, parameters: Parameters, q: FloatArray) -> float:
 
 
 def require_distributions(name: str, q: FloatArray) -> None:
-    """Refuse rows that are no distributions over components."""
+    """Raise an error if a row is not a distribution over components."""
     wrong = np.flatnonzero(~((q >= 0).all(axis=1) & (abs(q.sum(axis=1) - 1) < 1e-8)))
     if len(wrong):
         raise ValueError(
@@ -372,17 +379,17 @@ def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> flo
     Parameters
     ----------
     parameters : Parameters
-        θ; only its covariances count.
+        θ; only its covariances are used.
     counts : (K,) array
-        N_k, expected counts of the responsibilities at hand.
+        Expected counts N_k.
     reg_covar : float
         ε.
 
     Returns
     -------
     float
-        In nats. From one iteration to the next the log-evidence falls by at most the fall of this,
-        at the counts of the earlier iteration.
+        The penalty in nats. From one iteration to the next the log-evidence falls by at most as
+        much as the penalty does, at the counts of the earlier iteration.
 
     Examples
     --------
@@ -400,16 +407,16 @@ def penalty(parameters: Parameters, counts: FloatArray, reg_covar: float) -> flo
 
 
 class CovariancePrior(NamedTuple):
-    """ν and Λ of the inverse Wishart prior."""
+    """Parameters ν and Λ of the inverse Wishart prior of the covariances."""
 
     degrees: float
-    """ν ≥ 0."""
+    """Degrees of freedom ν ≥ 0."""
     scale: FloatArray
-    """(D, D) Λ, symmetric and positive definite."""
+    """(D, D) scale matrix Λ, symmetric and positive definite."""
 
     @classmethod
     def of(cls, given: Any, X: Any, n_components: int) -> CovariancePrior | None:
-        """Return the prior that ``covariance_prior`` of an estimator stands for."""
+        """Build the prior from the parameter ``covariance_prior`` of an estimator."""
         if given is None or isinstance(given, CovariancePrior):
             return given
         n_dims = X.shape[1]
@@ -428,16 +435,16 @@ class CovariancePrior(NamedTuple):
             )
         return cls(degrees, scale)
 
-    def added_to(
+    def add_to_statistics(
         self, counts: FloatArray, scatter: FloatArray, shared: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return counts (K,) and scatter (full or diagonal), both with the prior's share added."""
-        more = self.degrees + len(self.scale) + 1
+        """Add the prior to the counts (K,) and the scatter (full or diagonal) of an M-step."""
+        prior_count = self.degrees + len(self.scale) + 1
         scale = np.diag(self.scale) if scatter.ndim == 2 else self.scale
-        return counts + (more / len(counts) if shared else more), scatter + scale
+        return counts + (prior_count / len(counts) if shared else prior_count), scatter + scale
 
     def log_density(self, covariances: FloatArray, shared: bool) -> float:
-        """Return Σ_k log p(Σ_k), up to a constant, of covariances in the form of θ."""
+        """Return Σ_k log p(Σ_k), up to a constant, for the covariances of θ."""
         whiteners, log_dets = whiten(covariances[:1] if shared else covariances)
         if whiteners.ndim == 2:
             traces = np.square(whiteners) @ np.diag(self.scale)

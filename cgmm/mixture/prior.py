@@ -1,8 +1,11 @@
-"""The prior's network, whose normaliser Z_prior the weights' update needs. Chapter 8.
+"""The prior network over assignments and its normaliser Z_prior, which depends on the weights.
+
+The updates in :mod:`cgmm.mixture.weights` use these classes, one exact and two approximate. Chapter
+8 explains why the M-step needs the normaliser.
 
 =====  ==================================================================
 η      logarithms of the weights, normalised or not
-s      Σ_k π_k², how often two points drawn at random are of one component
+s      Σ_k π_k², the probability that two independent points share a component
 n_j    multiplicity of node j
 w_e    log-weight of an edge
 =====  ==================================================================
@@ -17,27 +20,27 @@ import numpy as np
 from cgmm.network import Graph, Infer, SideInformation, induced_subgraph
 from cgmm.numerics import BoolArray, FloatArray, log_normalise, log_powers
 
-# Number of bisections for the zero of a slope between 0 and 1, found to 2**-50.
+# Number of bisections that locate the zero of a slope in [0, 1], with an error of 2**-50.
 N_BISECTIONS = 50
 
 
 class Prior:
-    """The network without the data, reduced to what distinguishes its nodes.
+    """Exact or approximate normaliser of the prior network, computed by an engine.
 
-    Isolated nodes of equal multiplicity contribute equal factors, Σ_k π_k^n, and are counted; only
-    tied nodes go through an engine.
+    Isolated nodes of equal multiplicity contribute equal factors Σ_k π_k^n, so it suffices to count
+    them. The engine is applied only to nodes with edges.
 
     Parameters
     ----------
     side : SideInformation
-        What is known. Labels and allowed classes are evidence and do not count here.
+        Relations. Labels and allowed classes are evidence and do not affect the prior.
     engine : callable
-        An entry of ``inference.ENGINES``, applied here to the tied nodes.
+        An entry of ``inference.ENGINES``.
 
     Attributes
     ----------
     side : SideInformation
-        As given.
+        The argument ``side``.
 
     Examples
     --------
@@ -50,8 +53,8 @@ class Prior:
     def __init__(self, side: SideInformation, engine: Callable[[Graph], Infer]):
         self.side = side
         tied = side.tied
-        self.sizes, self.how_many = _kinds(side, ~tied)
-        self.tied_sizes = side.multiplicity[tied]
+        self.sizes, self.node_counts = _count_by_size(side, ~tied)
+        self.connected_sizes = side.multiplicity[tied]
         self.infer: Infer | None = None
         if tied.any():
             self.infer = engine(induced_subgraph(side.graph, np.flatnonzero(tied)))
@@ -67,18 +70,18 @@ class Prior:
         Returns
         -------
         bool
-            By its answer at equal weights; True where no node is tied.
+            The engine's own report for equal weights; True if the network has no edges.
         """
-        unaries = np.tile(-self.tied_sizes[:, None] * np.log(n_components), n_components)
+        unaries = np.tile(-self.connected_sizes[:, None] * np.log(n_components), n_components)
         return self.infer is None or self.infer(unaries).exact
 
     @property
     def is_one(self) -> bool:
-        """True if Z_prior is one for any weights: no edges, and all multiplicities are one."""
+        """True if Z_prior is 1 for all weights: no edges, and all multiplicities are one."""
         return self.infer is None and bool((self.sizes == 1).all())
 
     def log_z(self, weights: FloatArray) -> float:
-        """Return log Z_prior of weights (K,) on the simplex."""
+        """Return log Z_prior for normalised weights (K,)."""
         if self.is_one:
             return 0.0
         with np.errstate(divide="ignore"):
@@ -90,84 +93,86 @@ class Prior:
         Parameters
         ----------
         log_weights : (K,) array
-            η; need not be normalised.
+            η, which need not be normalised.
 
         Returns
         -------
         log_z : float
             log Z_prior(η).
         counts : (K,) array
-            Its gradient in η.
+            The expected counts, which are the gradient of log Z_prior in η.
         """
         # [shental2003, eq. 6]: an isolated node's factor is Σ_k π_k^n
         shares, totals = log_normalise(log_powers(log_weights, self.sizes))
-        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        log_z, counts = self.node_counts @ totals, (self.node_counts * self.sizes) @ shares
         if self.infer is not None:
             # [shental2003, eq. 10], [lu2007, eq. 2.12]
-            nodes, tied_log_z, *_ = self.infer(log_powers(log_weights, self.tied_sizes))
-            log_z, counts = log_z + tied_log_z, counts + self.tied_sizes @ nodes
+            nodes, connected_log_z, *_ = self.infer(log_powers(log_weights, self.connected_sizes))
+            log_z, counts = log_z + connected_log_z, counts + self.connected_sizes @ nodes
         return float(log_z), counts
 
 
-def _kinds(side: SideInformation, of: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
-    """Return the multiplicities of nodes, and the number of nodes with each."""
+def _count_by_size(side: SideInformation, of: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct multiplicities of some nodes, and the number of nodes with each."""
     sizes, kind = np.unique(side.multiplicity[of], return_inverse=True)
     copies = None if side.copies is None else side.copies[of]
     return sizes, np.bincount(kind, copies, len(sizes)).astype(float)
 
 
 class PairwisePrior:
-    """Normaliser of the prior, and its gradient, as if edges were disjoint."""
+    """Approximate normaliser of the prior that treats edges as if they shared no nodes."""
 
     def __init__(self, side: SideInformation):
-        self.sizes, self.how_many = _kinds(side, slice(None))
+        self.sizes, self.node_counts = _count_by_size(side, slice(None))
         ends = side.multiplicity[side.graph.edges].reshape(-1, 2)
         kinds = np.column_stack([np.sort(ends, axis=1), side.graph.weights])
         kinds, self.n_edges = np.unique(kinds, axis=0, return_counts=True)
         self.n_a, self.n_b, w = kinds.T
-        # e^w - 1 (-1 for a cannot-link) and 1, both divided by e^w if w > 0, so that a strong
-        # preference does not overflow.
-        self.top = np.maximum(w, 0)
-        self.one, self.excess = np.exp(-self.top), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
+        # The factor of an edge contains 1 and e^w - 1 (-1 for a cannot-link). Both are divided by
+        # e^w if w > 0, so that a strong preference does not overflow.
+        self.log_scale = np.maximum(w, 0)
+        self.one, self.excess = np.exp(-self.log_scale), np.where(w > 0, -1, 1) * np.expm1(-abs(w))
 
     def log_z_and_counts(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
-        """Return log Z_prior and the expected counts, as :class:`Prior` does."""
+        """Return the approximate log Z_prior and its gradient, as :class:`Prior` does."""
         shares, totals = log_normalise(log_powers(log_weights, self.sizes))
-        log_z, counts = self.how_many @ totals, (self.how_many * self.sizes) @ shares
+        log_z, counts = self.node_counts @ totals, (self.node_counts * self.sizes) @ shares
         p_a, _ = log_normalise(log_powers(log_weights, self.n_a))
         p_b, _ = log_normalise(log_powers(log_weights, self.n_b))
         same = np.einsum("ek,ek->e", p_a, p_b)
-        # [shental2003, eq. 12]: an edge's factor; (1 - Σ π²) for a cannot-link of two points
+        # [shental2003, eq. 12]: the factor of an edge; 1 - Σ π² for a cannot-link of two points
         factors = self.one + self.excess * same
         change = self.n_a[:, None] * p_a * (p_b - same[:, None])
         change += self.n_b[:, None] * p_b * (p_a - same[:, None])
-        log_z += self.n_edges @ (self.top + np.log(factors))
+        log_z += self.n_edges @ (self.log_scale + np.log(factors))
         return float(log_z), counts + (self.n_edges * self.excess / factors) @ change
 
 
 class SelectedPairs:
-    """Normaliser for pairs selected for being alike; zero if pairs were drawn at random.
+    """Approximate normaliser that corrects for pairs that were selected for being alike.
 
-    An edge between two points multiplies Z_prior by f_e(s) = 1 + (e^w - 1) s, s = Σ_k π_k², if it
-    stands alone. Answers to questions about pairs at random have no normaliser: as many pairs
-    belong together as s says, and the sum of log f_e is stationary there. So ``balance``, the s at
-    which it is, is the s that relations suggest. Where s is smaller, more pairs belong together
-    than random ones would: neighbouring pixels, friends, whatever was selected for being alike.
-    Only that is held against π: the sum as a function of min(s, balance). It never falls with s.
+    An isolated edge between two points multiplies Z_prior by f_e(s) = 1 + (e^w - 1) s, where
+    s = Σ_k π_k². If the pairs were drawn at random, the answers about them need no normaliser: the
+    share of pairs that belong together is then about s, and Σ_e log f_e is stationary at this s.
+    ``balance`` is the s at which the sum is stationary, the value that the relations suggest. If
+    the weights have a smaller s, more pairs belong together than random pairs would: they were
+    selected for being alike, as neighbouring pixels or friends are. Only this excess is corrected:
+    the normaliser is the sum at min(s, balance), which never falls as s grows.
 
     Parameters
     ----------
     side : SideInformation
-        What is known.
+        Relations.
 
     Attributes
     ----------
     balance : float
-        From 0, if no edge draws its ends together, to 1, if none keeps them apart.
+        From 0, if every edge favours different components, to 1, if every edge favours a shared
+        component.
 
     Examples
     --------
-    Of four answers one is that two points belong together, as for four equal classes:
+    One of four answers is that two points belong together, as expected for four equal classes:
 
     >>> answers = [[0, 1, 50.0], [2, 3, -50.0], [4, 5, -50.0], [6, 7, -50.0]]
     >>> pairs = SelectedPairs(SideInformation.build(8, preferences=answers))
@@ -187,9 +192,9 @@ class SelectedPairs:
         self.balance = low
 
     def slope(self, s: float) -> float:
-        """Return ∂ Σ_e log f_e / ∂ s, which falls with s."""
+        """Return the derivative ∂ Σ_e log f_e / ∂ s, which decreases with s."""
         edges = self.edges
-        # Minus infinity for a cannot-link if there is a single component.
+        # With a single component, s = 1 and the slope of a cannot-link is minus infinity.
         with np.errstate(divide="ignore"):
             return float(edges.n_edges @ (edges.excess / (edges.one + edges.excess * s)))
 
@@ -197,4 +202,4 @@ class SelectedPairs:
         """Return Σ_e log f_e at min(s, balance), for weights (..., K)."""
         edges, s = self.edges, np.minimum((weights**2).sum(axis=-1), self.balance)
         factors = edges.one + edges.excess * s[..., None]
-        return np.asarray((edges.top + np.log(factors)) @ edges.n_edges)
+        return np.asarray((edges.log_scale + np.log(factors)) @ edges.n_edges)

@@ -1,14 +1,14 @@
-"""The problem of a fit: points, what is known of them, a family and an engine. Chapters 3 to 10.
+"""The problem that a fit solves: points, side information, family and engine. Chapters 3 to 10.
 
-``fit`` builds a problem once, runs EM on it from every start, and asks it what the best run says of
-each point. Where no relations are known that is a ``PlainProblem``. Else an ``AssignmentModel``
-holds the network over assignments and the engine, which works on the structure here, before the
-first iteration; whatever cannot be done is refused before any work. New points with relations among
-themselves are a network as well, which the same engine answers once.
+``fit`` builds a problem, runs EM on it from each start, and computes the final assignment of the
+best run. Without relations this is a ``PlainProblem``. With relations, an ``AssignmentModel``
+contains the network over assignments and the engine. The engine analyses the structure of the
+network before the first iteration, so requests that it cannot fulfil raise an error at once.
+Predictions for new points with relations build an ``AssignmentModel``, too.
 
 =====  ====================================================================
 N, K   points and components; θ the parameters
-r_ik   responsibilities, p(z_i = k | X, θ, what is known)
+r_ik   responsibilities, p(z_i = k | X, θ, side information)
 =====  ====================================================================
 """
 
@@ -30,9 +30,9 @@ from cgmm.inference.gibbs import FEWEST_DRAWS, Chains, effective_sample_size, r_
 from cgmm.large.blocks import Blocks, Map, Points
 from cgmm.large.chunks import Chunks, Cluster
 from cgmm.mixture.family import Family
-from cgmm.mixture.loop import Posterior, Run, assigned, em, no_prior, node_unaries
+from cgmm.mixture.loop import Posterior, Run, assign_block, em, node_unaries, zero_log_z_prior
 from cgmm.mixture.prior import PairwisePrior, Prior, SelectedPairs
-from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve
+from cgmm.mixture.weights import UPDATES, Update, closed_form, resolve_auto
 from cgmm.network import Engine, Inference, Result, SideInformation
 from cgmm.network.graph import Graph, connected_components, spanning_forest
 from cgmm.network.relations import first_of_nodes
@@ -47,20 +47,20 @@ from cgmm.numerics import (
 from cgmm.runs import Rng
 
 SPANNING_TREE = "spanning_tree"
-# Names for which the cheapest exact engine is taken for each part of the network.
+# With these names, each part of the network gets the cheapest exact engine.
 AUTOMATIC = ("auto", SPANNING_TREE)
 
-# Larger finite log-odds would cost the log-evidence seven of its sixteen digits or more.
+# Larger finite log-odds would cost the log-evidence at least seven of its sixteen digits.
 LARGEST_ODDS = 1e9
-# Table entries that exact inference may visit in a default fit: about a second's worth, and more
-# for many points, where the rest of the fit takes as long. A run calls the posterior's engine about
-# 30 times, and exact updates of the weights call that of the prior about 120 times;
-# tests/mixture/test_costs_of_a_fit.py bounds the sum.
+# Number of table entries that exact inference may visit in a default fit. They take about a second,
+# or longer for many points, where the rest of the fit takes as long, too. A run calls the engine of
+# the posterior about 30 times, and exact updates of the weights call the engine of the prior about
+# 120 times. tests/mixture/test_costs_of_a_fit.py checks the total.
 OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS_OF_A_FIT, PRIOR_CALLS_OF_A_FIT = 1e8, 1e3, 30, 120
-# Steps of the search for an assignment that satisfies all hard relations, before EM begins. The
-# later search for labels starts from EM's posterior and takes as many steps as it needs.
+# Maximum number of steps of the search, before EM begins, for an assignment that satisfies all hard
+# relations. The search for the final labels starts from EM's posterior and has no such limit.
 FIRST_SEARCH = 20_000
-# Above this R-hat chains have not mixed (Gelman and Rubin, 1992).
+# Chains with a larger R-hat count as not mixed (Gelman and Rubin, 1992).
 NOT_MIXED = 1.1
 
 NO_LABELS = (
@@ -70,11 +70,11 @@ NO_LABELS = (
 )
 
 
-class Found(NamedTuple):
-    """Results of the best run for each point, and reports of the engine."""
+class FitResult(NamedTuple):
+    """Final assignment of the points by the best run, and reports of the engine."""
 
     responsibilities: FloatArray | None
-    """(N, K) r_ik; (N,) labels instead if neither the caller nor relations need r_ik."""
+    """(N, K) r_ik; or (N,) labels if neither the caller nor relations need r_ik."""
     labels: IntArray
     """(N,) component of each point; it breaks no hard relation."""
     labels_exact: bool
@@ -82,14 +82,14 @@ class Found(NamedTuple):
     evidence_exact: bool
     """Whether the log-evidence is exact."""
     results: tuple[Result, ...]
-    """Which engine worked on which part of the network."""
+    """The engine that was used for each part of the network."""
     chains: Chains | None
-    """The states of a sampler in the last E-step."""
+    """The states of a sampler in the last E-step; None for other engines."""
 
 
 @dataclass
 class PlainProblem:
-    """The points of a fit without relations: they are independent, so everything is exact."""
+    """A fit without relations, in which points are independent and inference is exact."""
 
     points: Any
     """``Points``, or ``Chunks`` of a dask.array."""
@@ -98,42 +98,42 @@ class PlainProblem:
     data: Blocks | Cluster
     """The points in blocks, or on the workers of a cluster."""
     engine: Engine = ENGINES["auto"]
-    """The engine for new points with relations."""
+    """The engine for predictions with relations among new points."""
     update: str = "exact"
     """Name of the weights' update; never "auto"."""
     update_weights: Update = closed_form
-    log_z_prior: Callable[[FloatArray], float] = no_prior
-    """log Z_prior of weights (K,) as the update assumes it, which the log-evidence lacks."""
+    log_z_prior: Callable[[FloatArray], float] = zero_log_z_prior
+    """Function from weights (K,) to the log Z_prior that the update assumes."""
 
     def steps(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
-        """Return EM from a start."""
+        """Return the iterations of EM from the start with this number."""
         update, log_z_prior = self.update_weights, self.log_z_prior
         theta = starts[number]()
         return em(self.data, theta, self.side, None, self.family, update, log_z_prior=log_z_prior)
 
     def report(self, run: Run) -> Run:
-        """Return the run with the log-evidence that is reported."""
+        """Return the run with the log-evidence that the estimator reports."""
         return run
 
     def score(self, run: Run) -> float:
-        """Return the score for comparing runs."""
+        """Return the score for comparing runs, the log-evidence."""
         return run.posterior.log_evidence
 
-    def assign(self, run: Run, keep: bool) -> Found:
-        """Return what a run says of the points; r_ik only if they are to be kept or are needed."""
+    def assign(self, run: Run, keep: bool) -> FitResult:
+        """Return the final assignment of a run; it includes r_ik if ``keep``."""
         r: Any = run.posterior.responsibilities
         if r is None:
-            r = self.data.gather(partial(assigned, run.parameters, keep))
+            r = self.data.gather(partial(assign_block, run.parameters, keep))
         n = self.side.graph.n_nodes
         results = (Result("independent", n, n, 0, exact=True, width=0),)
-        return Found(r, most_probable(r) if r.ndim == 2 else r, True, True, results, None)
+        return FitResult(r, most_probable(r) if r.ndim == 2 else r, True, True, results, None)
 
 
 @dataclass
 class Problem(PlainProblem):
-    """The points of a fit with relations, or with an engine that is asked for by name."""
+    """A fit with relations, or with an engine or weights' update that the user chose."""
 
     model: AssignmentModel = field(kw_only=True)
     map: Map = field(kw_only=True)
@@ -141,41 +141,41 @@ class Problem(PlainProblem):
     def steps(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
-        """Return EM from a start. An engine that remembers its calls is made anew for each run."""
+        """Return the iterations of EM from a start; apply an engine with a state anew per run."""
         if number > 0 and self.model.inference.is_stateful:
             self.data = self.model.blocks(self.points, self.map)
         return super().steps(starts, number)
 
     def report(self, run: Run) -> Run:
-        """Return the run with its log-evidence, whichever normaliser the update assumed."""
+        """Return the run with the log-evidence that uses the best available log Z_prior."""
         return self.model.report(run)
 
     def score(self, run: Run) -> float:
-        """Return the log-evidence of a run, or what stands in for it where that is not exact."""
+        """Return the log-evidence of a run, or its surrogate if the engine is not exact."""
         if self.model.is_exact:
             return run.posterior.log_evidence
-        return self.model.rate(self.points, run)
+        return self.model.classification_likelihood(self.points, run)
 
-    def assign(self, run: Run, keep: bool) -> Found:
-        """Return what a run says of the points; r_ik only if they are to be kept or are needed."""
+    def assign(self, run: Run, keep: bool) -> FitResult:
+        """Return the final assignment of a run; it includes r_ik if ``keep`` or labels need it."""
         model, theta = self.model, run.parameters
         found = super().assign(run, keep or model.needs_joint_labels)
-        found = found._replace(evidence_exact=model.reports_exactly(run), results=model.results)
+        found = found._replace(evidence_exact=model.has_exact_evidence(run), results=model.results)
         if not model.needs_joint_labels:
             return found
         if isinstance(self.data, Cluster):
-            labels, is_best = self.data.joint_labels(theta, partial(assigned, theta, True))
+            labels, is_best = self.data.joint_labels(theta, partial(assign_block, theta, True))
             return found._replace(labels=labels, labels_exact=is_best)
         chains, r = model.chains(self.points, theta), found.responsibilities
         labels, is_best = model.joint_labels(self.points, theta, cast("FloatArray", r), chains)
         return found._replace(labels=labels, labels_exact=is_best, chains=chains)
 
 
-def pose(
+def build_problem(
     points: Points | Chunks, side: SideInformation, family: Family[Any], map: Map, *,
     n_components: int, inference: str | Engine, weights: str, rng: Rng,
 ) -> PlainProblem:  # fmt: skip
-    """Return the problem of a fit, a plain one if nothing relates the points to each other."""
+    """Build the problem of a fit: a ``PlainProblem`` if there are no relations."""
     if weights == "auto" and inference in AUTOMATIC and (side.is_empty or side.is_trivial):
         if isinstance(points, Chunks):
             apply = partial(
@@ -198,69 +198,69 @@ def pose(
 
 @dataclass
 class AssignmentModel:
-    """The network of what is known of the assignments, its engine, and the weights' update."""
+    """The network over assignments, the engine for it, and the update of the weights."""
 
     side: SideInformation
     graph: Graph
-    """All relations: those, too, that "spanning_tree" leaves out of ``side``."""
+    """All relations, including those that "spanning_tree" drops from ``side``."""
     name: str | Engine
-    """The engine as the user names it."""
+    """The engine as the user specified it."""
     engine: Engine
     inference: Any
-    """The engine applied to the graph, an ``Inference``; None where nothing is known."""
+    """The ``Inference`` that the engine returned for the graph."""
     n_components: int
     possible: IntArray | None = None
-    """(n_nodes,) an assignment that satisfies all that is hard, where the engine looks for none."""
+    """(n_nodes,) assignment that satisfies all hard relations; None if none is needed or found."""
     update: str = "ignore"
     """Name of the weights' update; never "auto"."""
     update_weights: Update = closed_form
-    log_z_prior: Callable[[FloatArray], float] = no_prior
-    """log Z_prior of weights (K,) as the update assumes it, which the log-evidence lacks."""
+    log_z_prior: Callable[[FloatArray], float] = zero_log_z_prior
+    """Function from weights (K,) to the log Z_prior that the update assumes."""
     prior: Prior | None = None
-    """The prior's network, whose normaliser is that of the log-evidence which is reported."""
+    """The prior network, whose normaliser is used for the reported log-evidence."""
 
     @property
-    def is_whole(self) -> bool:
-        """True if the engine works on all relations."""
+    def uses_all_relations(self) -> bool:
+        """True if the engine uses all relations, i.e. "spanning_tree" dropped none."""
         return len(self.graph.edges) == len(self.side.graph.edges)
 
     @cached_property
     def is_exact(self) -> bool:
-        """True if the engine is exact, by its own report or else by its first result."""
+        """True if the engine is exact, according to its report or, without one, a first result."""
         if self.inference.finds_best and len(self.side.graph.edges) == 0:
             return True
-        answers = self.inference.results(self.possible_states)
-        if answers or self.inference.chains is not None:
-            return bool(answers) and all(answer.exact for answer in answers)
-        with silence():
-            return self.inference(self.possible_states).exact
+        reports = self.inference.results(self.allowed_unaries)
+        if reports or self.inference.chains is not None:
+            return bool(reports) and all(report_of_part.exact for report_of_part in reports)
+        with suppress_warnings():
+            return self.inference(self.allowed_unaries).exact
 
     @property
-    def possible_states(self) -> FloatArray:
-        """(n_nodes, K) unaries: 0 for a node's allowed components, minus infinity for others."""
-        # Without edges nobody needs this table, so no memory is spent on it.
+    def allowed_unaries(self) -> FloatArray:
+        """(n_nodes, K) unaries: 0 for the allowed components of a node, -inf for all others."""
+        # Without edges this table is not needed, so it takes no memory.
         mask = self.side.mask(self.n_components) if len(self.side.graph.edges) else None
         nothing = np.broadcast_to(0.0, (self.side.n_nodes, self.n_components))
         return nothing if mask is None else np.where(mask, 0.0, -np.inf)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Tuple of what each engine worked on: the engine's own report, else one entry for all."""
+        """Report on each part of the network and its engine; one entry if the engine has none."""
         graph = self.side.graph
         n_parts = len(np.unique(connected_components(graph)))
         name, n_edges = engine_name(self.name), len(graph.edges)
         itself = Result(name, n_parts, graph.n_nodes, n_edges, self.is_exact)
-        return tuple(self.inference.results(self.possible_states)) or (itself,)
+        return tuple(self.inference.results(self.allowed_unaries)) or (itself,)
 
     @property
     def needs_joint_labels(self) -> bool:
-        """True if the most probable components of single points may break a relation."""
+        """True if choosing the most probable component of each point may break a relation."""
         return len(self.graph.edges) > 0 or not self.inference.finds_best
 
     def blocks(self, X: Points, map: Map = map) -> Blocks:
-        """Return the points in blocks: one block if the engine is approximate and needs all of it.
+        """Divide the points into blocks; an approximate engine gets a single block.
 
-        Such an engine may remember earlier calls: it is applied anew, for each run.
+        An approximate engine may keep a state between calls, so it is applied anew for each run.
         """
 
         def engine(graph: Graph) -> Inference:
@@ -271,35 +271,35 @@ class AssignmentModel:
         return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
 
     def cluster(self, chunks: Chunks) -> Cluster:
-        """Return the partitions of a dask.array, with the engine applied to each."""
+        """Divide a dask.array into partitions, and apply the engine to each on its worker."""
         if not self.inference.finds_best:
             raise ValueError(
-                f"the engine {engine_name(self.engine)!r} answers for the network as a whole, "
-                "which lies on several workers here. Let each part be answered by itself, "
-                "set_params(inference='auto'), or bring the points together: fit(X.compute(), ...)."
+                f"the engine {engine_name(self.engine)!r} needs the network as a whole, but the "
+                "network is spread over several workers. Use an engine that works on each part, "
+                "set_params(inference='auto'), or load all points: fit(X.compute(), ...)."
             )
         apply = partial(
             apply_engine, inference=self.name, engine=self.engine, n_components=self.n_components
         )
-        # All relations: the engine may leave out some of them, on each partition again.
+        # Partitions get all relations, because "spanning_tree" drops some on each partition itself.
         return Cluster.of(chunks, self.side._replace(graph=self.graph), apply)
 
     # ------------------------------------------------------------------ results of a run
 
     def report(self, run: Run) -> Run:
-        """Return the run with its log-evidence, whichever normaliser the update assumed."""
+        """Return the run with the log-evidence that uses the best available log Z_prior."""
         evidence, weights = run.posterior.log_evidence, run.parameters.weights
         if self.update != "cautious" or self.prior is None or np.isnan(evidence):
             return run
-        with silence():
+        with suppress_warnings():
             evidence += self.log_z_prior(weights) - self.prior.log_z(weights)
         return run._replace(posterior=run.posterior._replace(log_evidence=evidence))
 
-    def reports_exactly(self, run: Run) -> bool:
-        """Return whether a run's log-evidence is exact, with both normalisers and all relations."""
-        if np.isnan(run.posterior.log_evidence) or not (self.is_whole and self.is_exact):
+    def has_exact_evidence(self, run: Run) -> bool:
+        """Return whether the log-evidence of a run is exact and includes all relations."""
+        if np.isnan(run.posterior.log_evidence) or not (self.uses_all_relations and self.is_exact):
             return False
-        with silence(ConvergenceWarning):
+        with suppress_warnings(ConvergenceWarning):
             return self.prior is None or self.prior.is_exact(self.n_components)
 
     def chains(self, X: Points, theta: Any) -> Chains | None:
@@ -313,12 +313,12 @@ class AssignmentModel:
     ) -> Assignment:
         """Return the most probable joint assignment of the points, or the best one found.
 
-        No hard relation is broken, whatever the engine.
+        The assignment breaks no hard relation, even if the engine approximates.
         """
         if self.side.nodes_are_points and len(self.graph.edges) == 0:
             return Assignment(most_probable(r), exact=True)
         unary = node_unaries(X, theta, self.side)
-        if self.inference.finds_best and self.is_whole:
+        if self.inference.finds_best and self.uses_all_relations:
             with suppress(SearchBudgetError):
                 states = self.inference.most_probable(unary)
                 return Assignment(self.side.spread(states), self.is_exact)
@@ -326,24 +326,24 @@ class AssignmentModel:
         return Assignment(self.side.spread(states), exact)
 
     def _search(self, unary: FloatArray, r: FloatArray, known: IntArray | None) -> Assignment:
-        """Return the best assignment of the nodes that a search from the marginals finds."""
+        """Search for the best assignment of the nodes, starting from their marginals."""
         marginals = r[first_of_nodes(self.side.node_of)]
         return find_best(self.graph, unary, marginals, known=known, remedy=NO_LABELS)
 
-    def rate(self, X: Points, run: Run) -> float:
+    def classification_likelihood(self, X: Points, run: Run) -> float:
         """Return the classification likelihood, the score of a run whose evidence is not exact.
 
-        The *classification likelihood* (Celeux and Govaert, 1992): what the parameters and the
-        best joint assignment make of nodes with relations, together, in place of the sum over all
-        assignments. The prior is normalised as if every edge stood alone, as in
-        "pseudo-likelihood". Nodes without relations count as in the log-evidence.
+        The *classification likelihood* (Celeux and Govaert, 1992) replaces the sum over all
+        assignments of nodes with relations by the term of their best joint assignment. The prior is
+        normalised as if edges shared no nodes, as in "pseudo-likelihood". Nodes without relations
+        contribute as they do to the log-evidence.
         """
         side, edges = self.side, self.graph.edges
         unary, tied = node_unaries(X, run.parameters, side), side.tied
         z = self._search(unary, run.posterior.responsibilities, self.possible).states
         together = z[edges[:, 0]] == z[edges[:, 1]]
         chosen = unary[tied, z[tied]].sum() + self.graph.weights[together].sum()
-        # For large chunklets with a cannot-link the factor and its gradient round to zero.
+        # The factor of a cannot-link between large chunklets and its gradient may round to zero.
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = PairwisePrior(side).log_z_and_counts(np.log(run.parameters.weights))[0]
         copies = np.ones(len(z)) if side.copies is None else side.copies
@@ -351,18 +351,18 @@ class AssignmentModel:
 
 
 @contextmanager
-def silence(kind: type[Warning] | None = None) -> Iterator[None]:
-    """Drop all warnings of an engine inside this block, or only those of one kind."""
+def suppress_warnings(kind: type[Warning] | None = None) -> Iterator[None]:
+    """Suppress all warnings inside this context, or only those of one type."""
     with WarnedOnce() as warned:
         yield
         warned.held[:] = [held for held in warned.held if kind and held[1] is not kind]
 
 
-# ---------------------------------------------------------------------------- once a fit
+# ---------------------------------------------------------------------------- preparation of a fit
 
 
-def engine_of(inference: str | Engine, rng: Rng) -> Engine:
-    """Return the engine that a name stands for, with a seed if it samples."""
+def resolve_engine(inference: str | Engine, rng: Rng) -> Engine:
+    """Return the engine with this name; give it a seed if it samples."""
     if isinstance(inference, str) and inference in ENGINES and needs_seed(ENGINES[inference]):
         return partial(cast("Any", ENGINES[inference]), random_state=int(rng.randint(2**31)))
     if inference in ("auto", SPANNING_TREE):
@@ -370,8 +370,8 @@ def engine_of(inference: str | Engine, rng: Rng) -> Engine:
     return named_engine(inference)
 
 
-def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
-    """Return the engine "auto" with a budget that lets n_calls calls keep to that of a fit."""
+def _limit_engine(side: SideInformation, n_components: int, n_calls: int) -> Engine:
+    """Return the engine "auto" with 1 / n_calls of the budget of a fit for each call."""
     whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
     return partial(cast("Any", ENGINES["auto"]), max_operations=whole / n_calls)
 
@@ -379,49 +379,50 @@ def _frugal(side: SideInformation, n_components: int, n_calls: int) -> Engine:
 def apply_engine(
     side: SideInformation, inference: str | Engine, engine: Engine, n_components: int
 ) -> AssignmentModel:
-    """Apply the engine to the structure, and refuse at once what cannot be done."""
-    _require_resolvable(side)
+    """Apply the engine to the network; raise an error if relations cannot be satisfied."""
+    _require_moderate_log_odds(side)
     require_colourable(side, n_components)
     graph = side.graph
     if inference == SPANNING_TREE:
         side = side._replace(graph=spanning_forest(graph))
     model = AssignmentModel(side, graph, inference, engine, engine(side.graph), n_components)
-    model.possible = _require_possible(model)
+    model.possible = _find_feasible_assignment(model)
     return model
 
 
 def choose_model(
     side: SideInformation, inference: str | Engine, weights: str, n_components: int, rng: Rng
 ) -> AssignmentModel:
-    """Return the model of a fit's assignments: the engine applied, the weights' update chosen."""
-    engine, is_auto = engine_of(inference, rng), inference in AUTOMATIC
+    """Build the model of a fit: apply the engine, and choose the update of the weights."""
+    engine, is_auto = resolve_engine(inference, rng), inference in AUTOMATIC
     if is_auto:
-        engine = _frugal(side, n_components, CALLS_OF_A_FIT)
+        engine = _limit_engine(side, n_components, CALLS_OF_A_FIT)
     model = apply_engine(side, inference, engine, n_components)
     if is_auto and weights == "auto":
-        # If exact counts of the prior would cost too much, the update does without them.
-        engine = _frugal(side, n_components, PRIOR_CALLS_OF_A_FIT)
+        # If the exact counts of the prior would cost too much, the cautious update is used.
+        engine = _limit_engine(side, n_components, PRIOR_CALLS_OF_A_FIT)
     prior = Prior(model.side, engine)
-    with silence():
-        approximates = model.inference.approximates(model.possible_states)
-        safe = "cautious" if approximates else resolve(prior, n_components)
+    with suppress_warnings():
+        approximates = model.inference.approximates(model.allowed_unaries)
+        safe = "cautious" if approximates else resolve_auto(prior, n_components)
     model.update = safe if weights == "auto" else weights
     model.update_weights = UPDATES[model.update](prior)
     # An exact engine computes the exact evidence even if the user chose the cautious update.
     if model.update == safe == "cautious":
-        # The update needs no normaliser of the network; the reported evidence needs it once.
-        pairs, engine = SelectedPairs(model.side), _frugal(side, n_components, CALLS_OF_A_FIT)
+        # The cautious update does not use the normaliser of the network, so only the reported
+        # evidence needs it, once.
+        pairs, engine = SelectedPairs(model.side), _limit_engine(side, n_components, CALLS_OF_A_FIT)
         model.log_z_prior = lambda weights: float(pairs.log_z(weights))
         model.prior = Prior(model.side, engine)
         return model
     model.log_z_prior, model.prior = prior.log_z, prior
-    with silence(ConvergenceWarning):
+    with suppress_warnings(ConvergenceWarning):
         has_none = np.isnan(prior.log_z(np.full(n_components, 1 / n_components)))
     if has_none and weights in ("exact", "grid"):
         named = repr(inference) if isinstance(inference, str) else engine_name(inference)
         raise ValueError(
             f"weights={weights!r} needs the prior's normaliser, which the engine "
-            f"{engine_name(inference)!r} does not report; without it there is "
+            f"{engine_name(inference)!r} does not report. Use an update that does not need it: "
             f"ConstrainedGaussianMixture({n_components}, inference={named}, weights='auto')."
         )
     if has_none:
@@ -429,29 +430,29 @@ def choose_model(
     return model
 
 
-def _require_resolvable(side: SideInformation) -> None:
-    """Refuse finite log-odds beside which the densities of points would be rounded away."""
+def _require_moderate_log_odds(side: SideInformation) -> None:
+    """Raise an error for finite log-odds so large that densities would be rounded away."""
     weights = side.graph.weights
     wrong = np.flatnonzero(np.isfinite(weights) & (abs(weights) > LARGEST_ODDS))
     if len(wrong):
         i, j = side.first_points[side.graph.edges[wrong[0]]]
         raise ValueError(
-            f"preferences between the points {i} and {j}, or points tied to them, add up to "
-            f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} they leave no digits "
-            "of what the points say. Use ±inf, which makes the relation hard, or smaller log-odds."
+            f"preferences between the points {i} and {j}, or points linked to them, add up to "
+            f"log-odds of {weights[wrong[0]]:.3g}: beyond ±{LARGEST_ODDS:.0e} rounding removes the "
+            "densities of the points. Use ±inf, which makes the relation hard, or smaller log-odds."
         )
 
 
-def _require_possible(model: AssignmentModel) -> IntArray | None:
-    """Return an assignment that satisfies all hard relations, found before any other work, or None.
+def _find_feasible_assignment(model: AssignmentModel) -> IntArray | None:
+    """Search for an assignment that satisfies all hard relations; raise an error if none exists.
 
-    An exact engine does so itself. It knows only the relations that it was given, and others know
-    none: for them there is a search, which may leave the question open.
+    An exact engine that was given all relations raises this error itself, so the result is None.
+    Otherwise a search is made; if it reaches its limit of steps without a result, it returns None.
     """
     if len(model.graph.edges) == 0:
         return None
-    if model.inference.finds_best and model.is_whole and model.is_exact:
-        model.inference(model.possible_states)
+    if model.inference.finds_best and model.uses_all_relations and model.is_exact:
+        model.inference(model.allowed_unaries)
         return None
     mask = model.side.mask(model.n_components)
     with suppress(SearchBudgetError):
@@ -471,7 +472,7 @@ def warn_about_chains(chains: Chains) -> None:
     Parameters
     ----------
     chains : Chains
-        From the last E-step of the run that is kept.
+        States of the last E-step of the best run.
 
     Warns
     -----

@@ -1,22 +1,23 @@
-"""Choose where EM starts: unlike groupings, each tried by short runs of EM in one batch.
+"""Choose where EM starts, by short runs of EM from many different groupings.
 
-A mixture of equal balls, one with a single shared covariance and the one that is asked for are
-fitted from many starts each, the groupings of a simpler one being starts of the next. The Bayesian
-information criterion says which of the three the points support, and its best grouping is where the
-fit begins. Chapters 3 and 6 teach this rule. ``portfolio`` is called by
-:class:`~cgmm.mixture.ConstrainedGaussianMixture` where ``init_params="auto"``.
+:class:`~cgmm.mixture.ConstrainedGaussianMixture` calls ``portfolio`` if ``init_params="auto"``.
+It fits mixtures with three types of covariances, from many starts each: equal balls, one shared
+covariance, and the type of the fit. The best groupings of each type are also starts of the next
+one. The Bayesian information criterion chooses one of the three types, and the fit begins at its
+best grouping. Chapters 3 and 6 explain this rule.
 
-Many runs cost little more than one here: the log-densities of all components of all runs are one
-product of matrices, and their moments another (:mod:`cgmm.mixture.products`). Must-links are exact
-in it, since a node is the sum of its points; edges are answered by a few rounds of belief
-propagation. No result of a short run is reported: the fit that follows is exact.
+All short runs are made at the same time, and cost little more than one: one matrix product computes
+the log-densities of all components of all runs, and another one their moments
+(:mod:`cgmm.mixture.products`). Must-links are treated exactly, because features are summed over the
+points of a node. Edges are treated by a few rounds of belief propagation. The short runs only
+choose the start; the fit itself uses the engine of the estimator.
 
 =======  ==========================================================================
-K, S     components, e.g. 3; runs in the batch, e.g. 12
-J        nodes: chunklets, and points that nothing links
-P        size of φ, the features of a point, e.g. 6 for two columns
+K, S     number of components, e.g. 3, and of runs in the batch, e.g. 12
+J        number of nodes: chunklets, and points without must-links
+P        number of features φ of a point, e.g. 6 for two columns
 r        (K, S, J) responsibilities of all runs
-e        directed edge of the network; each edge has two, one in each direction
+e        directed edge of the network; each edge of the network has two directions
 =======  ==========================================================================
 """
 
@@ -49,157 +50,157 @@ from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import BoolArray, FloatArray, IntArray, best_first, warn_caller
 from cgmm.runs import Rng
 
-# Covariances of a short run, from simple to free: equal balls, one shared, as the fit has them.
+# The stages of the portfolio, by the covariances of their short runs, from simple to general.
 BALLS, SHARED, FREE = range(3)
 COVARIANCES = ("equal balls", "one shared covariance", "covariances of the fit")
-# Number of starts from distant and from random points, for each of the `n_init` runs.
+# Number of starts from distant points and from random points, for each of the `n_init` runs.
 N_FAR, N_RANDOM = 20, 18
-# Iterations of each start, and additional ones of the best.
+# Number of iterations from each start, and of additional iterations for the best runs.
 FIRST_LOOK, SECOND_LOOK = 12, 40
-# Number of starts that go on after the first look, and are released from a simpler covariance.
+# Number of runs that get the additional iterations, and of groupings that the portfolio returns.
 KEPT = 6
-# Moves that split one component and merge two others: number in a round, number of them that go on,
-# and number of rounds without success after which they end.
+# A move merges two components and splits a third one. These are the number of moves per round, of
+# moves that get additional iterations, and of rounds without success after which moves end.
 N_MOVES, KEPT_MOVES, MOST_FAILED_ROUNDS = 12, 2, 3
-# Runs whose scores differ by less, in nats per point, are taken to be at the same maximum.
+# Runs whose scores differ by less than this, in nats per point, count as the same maximum.
 SAME_MAXIMUM = 1e-4
-# A short run ends if it would not overtake the best one even though each iteration left gained this
-# many times what the last one gained.
+# A short run ends if it could not overtake the best run even if each remaining iteration gained
+# this many times as much as the last one.
 GAIN_FACTOR = 2.0
-# If at least this many starts end at the same maximum, no moves are tried.
+# If at least this many runs end at the best maximum, no moves are made.
 ENOUGH_ALIKE = 3
-# Multiplications that an iteration of the batch may cost, which limits the number of starts.
+# Maximum number of multiplications in an iteration of the batch; it limits the number of starts.
 MOST_MULTIPLICATIONS = 1.5e7
-# Penalty of a grouping for each component with too few points for a covariance, in nats. It exceeds
-# every difference of log-evidence.
+# Penalty, in nats, for each component with too few points for a covariance. It is larger than all
+# differences in log-evidence.
 UNSUPPORTED_PENALTY = 1e6
-# Points of a portfolio's sample: this many for each number in the means, but no fewer than
-# FEWEST_POINTS.
+# The short runs use a subsample with this many points per free parameter of the means, but at least
+# FEWEST_POINTS points.
 POINTS_OF_A_MEAN, FEWEST_POINTS = 20, 1000
-# Rounds of messages between the nodes of the network in an iteration.
+# Number of rounds of belief propagation in an iteration.
 SWEEPS = 2
-# Log-message for a component that is excluded, in nats; its exponential is still a normal number.
+# Log-message for an excluded component. Its exponential is small, but not a denormal number.
 LOWEST_MESSAGE = -700.0
 INTERRUPTED = (
-    "the choice of a start was interrupted; EM goes on from the best start so far, and another "
+    "the choice of a start was interrupted; EM continues from the best start so far, and another "
     "interrupt ends it."
 )
-# With empty cells, short runs use exact conditional moments if the number of patterns of empty
-# cells, times squared columns, is at most this.
+# With missing values, short runs use exact conditional moments if the number of patterns times the
+# squared number of columns is at most this. Otherwise missing values are filled in.
 MOST_MATRIX_CELLS = 4000
-# Added to the covariances of short runs, in units of the variance of all the data.
+# Number added to the diagonals of the covariances, in units of the variance of all the data.
 VARIANCE_ADDED = 1e-6
 
 
 class Messages(NamedTuple):
-    """The edges of a network as belief propagation uses them, each in both directions."""
+    """The directed edges of a network, two for each edge, sorted for belief propagation."""
 
     nodes: IntArray
-    """(T,) the nodes that edges connect."""
+    """(T,) the nodes that have edges."""
     receiver: IntArray
-    """(2E,) the place in ``nodes`` of the node that each directed edge leads to; rising."""
+    """(2E,) target of each directed edge, as an index into ``nodes``; sorted."""
     reverse: IntArray
-    """(2E,) the same edge in the other direction."""
+    """(2E,) index of the opposite directed edge."""
     first: IntArray
-    """(T,) the first directed edge that leads to each node."""
+    """(T,) index of the first directed edge to each node."""
     log_weights: FloatArray
-    """(2E,) w_e; minus infinity for a cannot-link."""
+    """(2E,) log-weight w_e of each edge; minus infinity for a cannot-link."""
 
 
 class Batch(NamedTuple):
-    """Input of all short runs: the points as sums of features over nodes, and what is known."""
+    """Input of all short runs: features of the points, summed over nodes, and side information."""
 
     n_components: int
     covariance_type: str
     phi: FloatArray
     """(J, P) features of the points, summed over each node."""
     sums: FloatArray
-    """(P,) features summed over all points."""
-    places: FloatArray
-    """(J, D) mean of each node."""
+    """(P,) features, summed over all points."""
+    means: FloatArray
+    """(J, D) mean of the points of each node."""
     ball: FloatArray
-    """(D, D), or (D,) if diagonal: the covariance that a ball has in these coordinates."""
+    """(D, D), or (D,) if diagonal: covariance of a ball in the standardised coordinates."""
     total: FloatArray
     """(D, D), or (D,) if diagonal: second moments of all points about their mean."""
     prior: FloatArray
-    """Of the same shape: the covariance that a component of K has if it says nothing."""
+    """(D, D), or (D,) if diagonal: covariance towards which all covariances are shrunk."""
     side: SideInformation
-    barred: FloatArray | None
-    """(K, 1, J) minus infinity for the components that a node cannot have, else zero."""
+    log_mask: FloatArray | None
+    """(K, 1, J) minus infinity for the components that a label excludes, otherwise zero."""
     messages: Messages | None
     gaps: PointsWithGaps | None = None
-    """The points on their scale, if cells are empty; features are then those of filled cells."""
+    """Standardised points with missing values; ``phi`` is then computed from filled-in values."""
 
     @classmethod
     def of(
         cls, X: FloatArray | PointsWithGaps, side: SideInformation, n_components: int,
         covariance_type: str,
     ) -> Batch:  # fmt: skip
-        """Build the batch of the points in coordinates in which their columns are alike."""
+        """Standardise the points and build the batch."""
         complete, gaps = filled(X), None
         if isinstance(X, PointsWithGaps) and X.n_patterns * X.shape[1] ** 2 <= MOST_MATRIX_CELLS:
-            # Only a scale for each column leaves empty cells as they are.
+            # Columns are only rescaled, because a rotation would mix them with missing values.
             Z, ball, gaps = scale_with_gaps(X, complete, covariance_type, side.sample_weight)
         else:
             Z, ball = standardise(complete, covariance_type, side.sample_weight)
         phi = np.ascontiguousarray(side.sum_over_nodes(products.features(Z.T, ball.ndim == 1).T))
         sums = phi.sum(axis=0) if side.copies is None else side.copies @ phi
-        places = means_of_nodes(Z, side)
+        means = means_of_nodes(Z, side)
         origin = np.zeros((1, Z.shape[1]))
-        total = products.about_shifts(sums[None], origin, ball.ndim == 1)[2][0]
-        # K components share the volume of all the data.
+        total = products.shifted_moments(sums[None], origin, ball.ndim == 1)[2][0]
+        # The ellipsoids of the K components together have the volume of that of all the data.
         prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
         prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
         if gaps is not None and ball.ndim == 2:
             prior = prior[0, 0] * gaps.single.covariances[0]
         mask = side.mask(n_components)
         return cls(
-            n_components, covariance_type, phi, sums, places, ball, total, prior, side,
+            n_components, covariance_type, phi, sums, means, ball, total, prior, side,
             None if mask is None else np.where(mask, 0.0, -np.inf).T[:, None],
             messages_of(side) if len(side.graph.edges) else None, gaps,
         )  # fmt: skip
 
     def shares(self, stage: int) -> bool:
-        """Return whether the components of a run have one covariance."""
+        """Return whether all components of a run share one covariance in this stage."""
         return stage != FREE or self.covariance_type == "tied"
 
     @property
     def share_present(self) -> float:
-        """Share of cells that are not empty."""
+        """Share of values that are not missing."""
         return 1.0 if self.gaps is None else float(1 - np.isnan(self.gaps.values).mean())
 
     @property
     def is_diagonal(self) -> bool:
-        """True if covariances are held as variances."""
+        """True if covariances are stored as variances."""
         return self.ball.ndim == 1
 
     @property
     def supports_free(self) -> bool:
-        """True if the fit has a covariance for each component, and enough points for them."""
+        """True if the fit has one covariance per component, and enough points to estimate it."""
         per_component = self.side.n_points / self.n_components
-        least = 2 if self.is_diagonal else self.places.shape[1] + 2
+        least = 2 if self.is_diagonal else self.means.shape[1] + 2
         return not self.shares(FREE) and per_component >= 2 * least
 
     def n_free(self, stage: int) -> int:
-        """Return the number of free parameters of a mixture with covariances of that stage."""
-        K, D = self.n_components, self.places.shape[1]
+        """Return the number of free parameters of a mixture with the covariances of a stage."""
+        K, D = self.n_components, self.means.shape[1]
         own = {"diag": D, "spherical": 1}.get(self.covariance_type, D * (D + 1) // 2)
         return K * (D + 1) - 1 + {BALLS: 1, SHARED: own, FREE: K * own}[stage]
 
     def n_unsupported(self, r: FloatArray) -> FloatArray:
-        """Return (S,) how many components have too few points for a covariance of their own."""
+        """Count, for each run, the components with too few points for their own covariance."""
         sizes = self.phi[:, 0] if self.side.copies is None else self.phi[:, 0] * self.side.copies
-        n_least = 2 if self.is_diagonal else self.places.shape[1] + 1
+        n_least = 2 if self.is_diagonal else self.means.shape[1] + 1
         return (r @ sizes < n_least).sum(axis=0)
 
 
 def standardise(
     X: FloatArray, covariance_type: str, weights: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the points on a common scale, and the covariance that a ball has there.
+    """Return standardised points, and the covariance of a ball in their coordinates.
 
-    The scale is that of the covariance type: a linear map, a factor for each column, or a single
-    factor. Changing the units of X in the same way therefore changes nothing.
+    The covariance type determines the transformation: a linear map, one factor per column, or a
+    single factor. Transforming X in this way beforehand therefore does not change the result.
     """
     n_dims = X.shape[1]
     Z = X - np.average(X, axis=0, weights=weights)
@@ -224,7 +225,7 @@ def standardise(
 def scale_with_gaps(
     X: PointsWithGaps, complete: FloatArray, covariance_type: str, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, PointsWithGaps]:
-    """Return filled points on the scale of each column, a ball there, and the points with gaps."""
+    """Rescale the columns; return filled-in points, a ball, and points with missing values."""
     kind = "spherical" if covariance_type == "spherical" else "diag"
     Z, ball = standardise(complete, kind, weights)
     scaled = PointsWithGaps(np.where(np.isnan(X.values), np.nan, Z), X.pattern_of)
@@ -232,7 +233,7 @@ def scale_with_gaps(
 
 
 def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
-    """Return the (J, D) mean of the points of each node."""
+    """Return the (J, D) means of the points of each node."""
     if side.nodes_are_points:
         return X
     sizes = np.bincount(side.node_of)
@@ -240,7 +241,7 @@ def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
 
 
 def messages_of(side: SideInformation) -> Messages:
-    """List each edge in both directions, sorted by the node that it leads to."""
+    """List each edge in both directions, sorted by target node."""
     edges, weights = side.graph.edges, np.tile(side.graph.weights, 2)
     ends = np.concatenate([edges, edges[:, ::-1]])
     order = np.lexsort(ends.T[::-1])
@@ -255,22 +256,22 @@ def messages_of(side: SideInformation) -> Messages:
 
 
 class Runs(NamedTuple):
-    """Ends of short runs."""
+    """Results of S short runs of the same stage."""
 
     r: FloatArray
-    """(K, S, J) responsibilities."""
+    """(K, S, J) final responsibilities."""
     evidence: FloatArray
     """(S,) log-evidence."""
     scores: FloatArray
-    """(S,) log-evidence - ½ P log N (Schwarz, 1978), with the P free parameters of the stage, less
-    what few points gain by chance."""
+    """(S,) log-evidence - ½ P log N (Schwarz, 1978), where P is the number of free parameters of
+    the stage, minus the correction for small samples from ``chance_gain``."""
 
     def best(self, n: int) -> FloatArray:
-        """Return the responsibilities of the n runs of highest score, the best one first."""
+        """Return the responsibilities of the n runs with the highest scores, the best one first."""
         return self.r[:, best_first(self.scores.tolist())[:n]]
 
-    def and_those(self, others: Runs) -> Runs:
-        """Return these runs and others of the same stage."""
+    def concatenate(self, others: Runs) -> Runs:
+        """Concatenate these runs and other runs of the same stage."""
         return Runs(
             np.concatenate([self.r, others.r], axis=1),
             np.append(self.evidence, others.evidence),
@@ -279,25 +280,25 @@ class Runs(NamedTuple):
 
 
 def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
-    """Run EM from each of S groupings at once, for at most so many iterations.
+    """Run EM from S groupings at the same time, for a limited number of iterations.
 
     Parameters
     ----------
     batch : Batch
-        The points and what is known of them.
+        The points and their side information.
     r : (K, S, J) array
-        Responsibilities of the starts.
+        Initial responsibilities of the runs.
     stage : int
         BALLS, SHARED or FREE.
     n_iter : int
-        Iterations for a complete table; with empty cells EM converges more slowly, so more are
-        allowed. A run makes fewer if one gains less than ``SAME_MAXIMUM`` nats per point, or too
-        little to overtake the best run.
+        Maximum number of iterations for a table without missing values. With missing values EM
+        converges more slowly, so more iterations are allowed. A run ends earlier if an iteration
+        gains less than ``SAME_MAXIMUM`` nats per point, or too little to overtake the best run.
 
     Returns
     -------
     Runs
-        Where they have ended.
+        The final responsibilities and scores.
     """
     n_points, log_messages = batch.side.n_points, None
     r, evidence = r.copy(), np.full(r.shape[1], -np.inf)
@@ -305,10 +306,10 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     components = None
     for n_left in range(round(n_iter / batch.share_present**2), 0, -1):
         components = maximise(batch, r[:, moving], stage, components)
-        found, r[:, moving], log_messages = expect(batch, components, log_messages)
+        found, r[:, moving], log_messages = perform_e_step(batch, components, log_messages)
         gains = found - evidence[moving]
         evidence[moving], counts[:, moving] = found, components.counts
-        # A run ends when it gains no more, or too little to overtake the best one.
+        # A run ends when it has converged, or gains too little to overtake the best run.
         within_reach = found + GAIN_FACTOR * n_left * gains >= evidence.max()
         goes_on = (abs(gains) >= SAME_MAXIMUM * n_points) & within_reach
         moving = moving[goes_on]
@@ -321,21 +322,21 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
 
 
 class Components(NamedTuple):
-    """The parameters of all runs, in the form in which features are multiplied by them."""
+    """The parameters of all runs, as natural parameters by which features are multiplied."""
 
     natural: FloatArray
-    """(K S, P) natural parameters; (K S, D + 1) without the quadratic part if that is shared."""
-    of_all: FloatArray | float
-    """(S,) what the shared quadratic part adds to the log-evidence, or 0."""
+    """(K S, P) natural parameters; (K S, D + 1), without the quadratic part, if that is shared."""
+    log_shared: FloatArray | float
+    """(S,) contribution of the shared quadratic part to the log-evidence, or 0."""
     log_weights: FloatArray
     """(K, S) log π_k."""
     counts: FloatArray
-    """(K, S) points of each component."""
+    """(K, S) expected number of points of each component."""
     theta: Parameters | None = None
-    """The K S components as those of one mixture, where cells are empty."""
+    """With missing values: the K S components as if they belonged to one mixture."""
 
     def of_runs(self, chosen: BoolArray) -> Components:
-        """Return what the next M-step needs of some of the runs."""
+        """Select the parameters of some runs, as far as the next M-step needs them."""
         if self.theta is None:
             return self
         kept = np.tile(chosen, len(self.counts))
@@ -345,9 +346,9 @@ class Components(NamedTuple):
 def maximise(
     batch: Batch, r: FloatArray, stage: int, before: Components | None = None
 ) -> Components:
-    """Return the components of all runs that responsibilities (K, S, J) make.
+    """Perform the M-step of all runs, given responsibilities (K, S, J).
 
-    Where cells are empty their moments are those given the components ``before``.
+    Moments of missing values are computed from the components ``before`` the step.
     """
     if batch.gaps is not None:
         return maximise_with_gaps(batch, batch.gaps, r, stage, before)
@@ -357,18 +358,18 @@ def maximise(
     find, write = (
         (shared_moments, shared_parameters)
         if batch.shares(stage)
-        else (own_moments, own_parameters)
+        else (separate_moments, separate_parameters)
     )
     counts, means, scatter = find(batch, r, shape)
     covariances = restrict_covariances(batch, scatter, stage)
     whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
     constants = -0.5 * (log_dets + means.shape[1] * np.log(2 * np.pi))
-    natural, of_all = write(batch, means, whiteners, constants)
-    return Components(natural, of_all, log_weights_of(batch, r, shape), counts.reshape(shape))
+    natural, log_shared = write(batch, means, whiteners, constants)
+    return Components(natural, log_shared, log_weights_of(batch, r, shape), counts.reshape(shape))
 
 
 def log_weights_of(batch: Batch, r: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Return (K, S) log π_k made of (K S, J) responsibilities, each node as often as it counts."""
+    """Return (K, S) log π_k from (K S, J) responsibilities, weighted by multiplicities."""
     expected = np.maximum(r @ batch.side.multiplicity, 1e-300).reshape(shape)
     return np.asarray(np.log(expected / expected.sum(axis=0)))
 
@@ -376,7 +377,7 @@ def log_weights_of(batch: Batch, r: FloatArray, shape: tuple[int, int]) -> Float
 def maximise_with_gaps(
     batch: Batch, gaps: PointsWithGaps, r: FloatArray, stage: int, before: Components | None
 ) -> Components:
-    """Return the components of all runs, with moments given the present cells and those before."""
+    """Perform the M-step of all runs with the expected moments of missing values."""
     (K, S), side = r.shape[:2], batch.side
     flat = r.reshape(K * S, -1)
     theta = None if before is None else before.theta
@@ -384,7 +385,7 @@ def maximise_with_gaps(
     of_points = side.counted(side.spread(flat.T))
     counts, first, second = gaps.statistics(of_points, theta, batch.is_diagonal, shared=False)
     shifts = first / np.maximum(counts, 1e-9)[:, None]
-    scatter = second - outer(shifts, batch.is_diagonal) * widen(counts, second)
+    scatter = second - outer_products(shifts, batch.is_diagonal) * append_axes(counts, second)
     scatter, sizes = scatter.reshape(K, S, *second.shape[1:]), counts.reshape(K, S)
     if batch.shares(stage):
         scatter, sizes = scatter.sum(axis=0, keepdims=True), sizes.sum(axis=0, keepdims=True)
@@ -397,19 +398,20 @@ def maximise_with_gaps(
     return Components(np.empty(0), 0.0, log_weights, counts.reshape(K, S), theta)
 
 
-def own_parameters(
+def separate_parameters(
     batch: Batch, means: FloatArray, whiteners: FloatArray, constants: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return (K S, P) natural parameters of components with covariances of their own."""
+    """Return (K S, P) natural parameters of components that do not share a covariance."""
     return products.natural_parameters(means, whiteners, constants), 0.0
 
 
 def shared_parameters(
     batch: Batch, means: FloatArray, whiteners: FloatArray, constants: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (K S, D + 1) natural parameters, and (S,) what the covariances say of all points.
+    """Return (K S, D + 1) natural parameters of components that share a covariance per run.
 
-    The quadratic form is the same for all components of a run: it matters to the evidence alone.
+    The quadratic part of the log-density is the same for all components of a run. It affects only
+    the log-evidence, so its sum over all points is returned separately, (S,).
     """
     n_runs, n_dims = len(whiteners), means.shape[1]
     nothing = np.zeros((n_runs, n_dims))
@@ -425,30 +427,30 @@ def shared_parameters(
     return natural, quadratic @ batch.sums[n_dims + 1 :]
 
 
-def own_moments(
+def separate_moments(
     batch: Batch, r: FloatArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts (K S,), means (K S, D) and covariances (K, S, ...) of each component.
 
-    Covariances are pulled towards all the data with the weight of one point, which keeps
-    components of few points alive.
+    Covariances are shrunk towards ``batch.prior`` with the weight of one point, so that components
+    with few points do not collapse.
     """
-    origin = np.zeros((len(r), batch.places.shape[1]))
-    counts, sums, squares = products.about_shifts(r @ batch.phi, origin, batch.is_diagonal)
+    origin = np.zeros((len(r), batch.means.shape[1]))
+    counts, sums, squares = products.shifted_moments(r @ batch.phi, origin, batch.is_diagonal)
     means = sums / np.maximum(counts, 1e-9)[:, None]
-    scatter = squares - outer(means, batch.is_diagonal) * widen(counts, squares)
-    scatter = (scatter + batch.prior) / widen(counts + 1, squares)
+    scatter = squares - outer_products(means, batch.is_diagonal) * append_axes(counts, squares)
+    scatter = (scatter + batch.prior) / append_axes(counts + 1, squares)
     return counts, means, scatter.reshape(*shape, *scatter.shape[1:])
 
 
 def shared_moments(
     batch: Batch, r: FloatArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return counts (K S,), means (K S, D) and the (1, S, ...) covariance of each run.
+    """Return counts (K S,), means (K S, D) and the shared covariance (1, S, ...) of each run.
 
-    The scatter within components is that of all points less that between the means.
+    The scatter within components is the total scatter minus the scatter between the means.
     """
-    n_dims = batch.places.shape[1]
+    n_dims = batch.means.shape[1]
     sums = r @ batch.phi[:, : n_dims + 1]
     counts = sums[:, 0]
     means = sums[:, 1:] / np.maximum(counts, 1e-9)[:, None]
@@ -460,22 +462,22 @@ def shared_moments(
         between = weighted.transpose(1, 2, 0) @ of_runs.transpose(1, 0, 2)
     within = batch.total - between
     n_points = counts.reshape(shape).sum(axis=0)
-    return counts, means, ((within + batch.prior) / widen(n_points + 1, within))[None]
+    return counts, means, ((within + batch.prior) / append_axes(n_points + 1, within))[None]
 
 
-def outer(means: FloatArray, diagonal: bool) -> FloatArray:
-    """Return the products of each mean with itself: (M, D, D), or the (M, D) squares alone."""
+def outer_products(means: FloatArray, diagonal: bool) -> FloatArray:
+    """Return the outer product of each mean with itself, (M, D, D), or its diagonal, (M, D)."""
     return np.square(means) if diagonal else means[:, :, None] * means[:, None]
 
 
-def widen(values: FloatArray, like: FloatArray) -> FloatArray:
-    """Append axes of length one to (M,) values, to as many as another array has."""
+def append_axes(values: FloatArray, like: FloatArray) -> FloatArray:
+    """Append axes of length one to (M,) values, so that they broadcast with another array."""
     return values.reshape(-1, *[1] * (like.ndim - 1))
 
 
 def restrict_covariances(batch: Batch, scatter: FloatArray, stage: int) -> FloatArray:
-    """Return the (K, S, ...) or (1, S, ...) covariances that stage and covariance type allow."""
-    n_dims = batch.places.shape[1]
+    """Project (K, S, ...) or (1, S, ...) covariances onto those of the stage and the type."""
+    n_dims = batch.means.shape[1]
     if stage == BALLS and batch.is_diagonal:
         scatter = (scatter / batch.ball).mean(axis=2, keepdims=True) * batch.ball
     elif stage == BALLS:
@@ -487,19 +489,19 @@ def restrict_covariances(batch: Batch, scatter: FloatArray, stage: int) -> Float
     return np.broadcast_to(scatter, (*scatter.shape[:2], *batch.total.shape))
 
 
-def expect(
+def perform_e_step(
     batch: Batch, components: Components, log_messages: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Return (S,) log-evidences, (K, S, J) responsibilities and the messages of all runs."""
-    natural, of_all, log_weights = components[:3]
+    """Perform the E-step: return (S,) log-evidences, (K, S, J) responsibilities and messages."""
+    natural, log_shared, log_weights = components[:3]
     if components.theta is not None and batch.gaps is not None:
         u = batch.side.sum_over_nodes(batch.gaps.log_density(components.theta)).T
     else:
         u = natural @ batch.phi[:, : natural.shape[1]].T
     u = u.reshape(*log_weights.shape, -1)
     u += log_weights[:, :, None] * batch.side.multiplicity
-    if batch.barred is not None:
-        u += batch.barred
+    if batch.log_mask is not None:
+        u += batch.log_mask
     of_edges: FloatArray | float = 0.0
     if batch.messages is not None:
         of_edges, log_messages = pass_messages(batch.messages, u, log_messages)
@@ -510,27 +512,28 @@ def expect(
     of_nodes = np.log(totals) + top
     copies = batch.side.copies
     of_nodes = of_nodes.sum(axis=1) if copies is None else of_nodes @ copies
-    return of_nodes + of_edges + of_all, r, log_messages
+    return of_nodes + of_edges + log_shared, r, log_messages
 
 
 def pass_messages(
     edges: Messages, u: FloatArray, log_messages: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Add what neighbours say to u (K, S, J), in place; return the edges' part of log Z.
+    """Add the messages of neighbours to u (K, S, J) in place; return (S,) log Z of edges, messages.
 
-    Belief propagation with messages damped by half, exact where the network is a forest of small
-    depth. log Z is that of Bethe: each edge is counted by both of its nodes, and once taken back.
+    This is belief propagation with messages damped by half, which is exact for forests of small
+    depth. log Z is the Bethe approximation: both nodes of an edge count it, so it is subtracted
+    once.
     """
     own = u[:, :, edges.nodes]
     if log_messages is None:
         log_messages = np.zeros((*u.shape[:2], len(edges.log_weights)))
     for sweep in range(SWEEPS + 1):
         beliefs = own + np.add.reduceat(log_messages, edges.first, axis=2)
-        # The cavity: a node's belief without the message from the receiver.
+        # The cavity is the belief of a node without the message from the receiver.
         cavity = beliefs[:, :, edges.receiver] - log_messages
         cavity -= cavity.max(axis=0)
         if sweep < SWEEPS:
-            new = send(np.exp(cavity), edges.log_weights)[:, :, edges.reverse]
+            new = compute_messages(np.exp(cavity), edges.log_weights)[:, :, edges.reverse]
             log_messages = new if sweep == 0 else (log_messages + new) / 2
     u[:, :, edges.nodes] = beliefs
     total = np.exp(cavity).sum(axis=0)
@@ -538,10 +541,11 @@ def pass_messages(
     return -0.5 * of_edges.sum(axis=1), log_messages
 
 
-def send(p: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """Return the log-messages log Σ_l p_l exp(w_e [k = l]) of beliefs p (K, S, 2E), up to a factor.
+def compute_messages(p: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Return the log-messages log Σ_l p_l exp(w_e [k = l]) of beliefs p (K, S, 2E).
 
-    The other components of a certain one are summed; to subtract it from all would lose digits.
+    Messages are normalised by Σ_l p_l. If one component has nearly all of the probability, the
+    others are summed directly, because subtracting it from the total would lose digits.
     """
     total = p.sum(axis=0)
     is_certain = p > 0.5 * total
@@ -552,13 +556,13 @@ def send(p: FloatArray, log_weights: FloatArray) -> FloatArray:
 
 
 def chance_gain(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
-    """Return what each run gains by chance with few points for its parameters, in nats.
+    """Return the small-sample correction of each run's score: its expected overfitting, in nats.
 
-    Where n points are fitted by q regressors and a covariance in d dimensions, p parameters in all,
+    If q regressors and a covariance in d dimensions, p parameters in total, are fitted to n points,
     the log-likelihood exceeds its value for new points by p n / (n - q - d - 1) (Bedrick and Tsai,
-    1994); of this the information criterion has p already. A mean is a regressor.
+    1994). The information criterion already subtracts p of this. A mean counts as a regressor.
     """
-    K, D = batch.n_components, batch.places.shape[1]
+    K, D = batch.n_components, batch.means.shape[1]
     is_ball = stage == BALLS or batch.covariance_type == "spherical"
     n, q, d, times = counts, 1, D, 1
     if batch.shares(stage):
@@ -578,49 +582,52 @@ def portfolio(
     X: Any, side: SideInformation, n_components: int, covariance_type: str, rng: Rng,
     n_init: int = 1, verbose: int = 0,
 ) -> list[FloatArray]:  # fmt: skip
-    """Return the groupings that EM should start from, the most promising first.
+    """Return the groupings from which EM should start, the most promising first.
 
     Parameters
     ----------
     X : (N, D) array
         The points.
     side : SideInformation
-        What is known beside them.
+        Labels and relations.
     n_components : int
         K.
     covariance_type : {"full", "tied", "diag", "spherical"}
-        That of the fit.
+        The covariance type of the fit.
     rng : RandomState
         Source of randomness.
     n_init : int, default=1
-        Of how many times the usual number of starts, those of further kinds first.
+        Factor by which the number of starts is multiplied; additional starts are first of new
+        kinds.
     verbose : int, default=0
-        Print a line for each start if positive.
+        If positive, print a line for each start.
 
     Returns
     -------
     list of (N, K) arrays
-        Responsibilities of all groupings that differ. If a simpler covariance has won, the second
-        is the best grouping after its covariances are released.
+        Responsibilities of all distinct groupings. If a stage with simpler covariances than those
+        of the fit is chosen, the second entry is the best grouping after further iterations with
+        the covariances of the fit.
 
     Raises
     ------
     KeyboardInterrupt
-        If interrupted before any run has ended.
+        If interrupted before the first stage has ended.
 
     Warns
     -----
     ConvergenceWarning
-        If interrupted later: the best groupings so far are returned.
+        If interrupted later; the best groupings so far are returned.
 
     Notes
     -----
-    Covariances are equal balls, then shared, then free. Each stage starts from seeds of its own and
-    from the best two groupings of the stage before; the best of its runs go on, and
-    :func:`split_and_merge` improves the best of all. The stage with the highest score wins
-    (Schwarz, 1978): a shared covariance finds elongated classes that free ones miss, and is not
-    believed where classes differ in shape. Groupings of a simple stage are ordered by the sum of
-    their scores before and after they are released.
+    The stages use equal balls, a shared covariance, and the covariances of the fit. Each stage
+    starts from its own seeds and from the best two groupings of the stage before. Its best runs get
+    additional iterations, and :func:`split_and_merge` improves the best stage. The stage with the
+    highest score is chosen (Schwarz, 1978). A shared covariance finds elongated classes that
+    separate covariances miss, but its score is low if classes differ in shape. Groupings of a
+    simpler stage are sorted by their score plus the log-evidence that they reach in further
+    iterations with the covariances of the fit.
 
     Examples
     --------
@@ -642,13 +649,13 @@ def portfolio(
             raise
         warn_caller(INTERRUPTED, ConvergenceWarning)
     stage, runs = stages.best()
-    order = distinct(runs.scores, margin)[: KEPT * n_init]
+    order = select_distinct(runs.scores, margin)[: KEPT * n_init]
     r, scores = runs.r[:, order], runs.scores[order]
     found = [r[:, s] for s in range(len(order))]
     if stage != FREE and batch.supports_free:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
         scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.n_unsupported(released.r)
-        order = distinct(scores, margin)
+        order = select_distinct(scores, margin)
         found = [r[:, s] for s in order]
         found.insert(1, released.r[:, order[0]])
     return [side.spread(of.T) for of in found]
@@ -657,7 +664,7 @@ def portfolio(
 def sample_for_portfolio(
     X: Any, side: SideInformation, n_components: int, rng: Rng
 ) -> tuple[Any, SideInformation]:
-    """Return the points that are enough to tell starts apart, and what is known of them."""
+    """Subsample the points, if there are many, for the short runs; return side information, too."""
     n_most = max(FEWEST_POINTS, POINTS_OF_A_MEAN * n_components * (X.shape[1] + 1))
     if X.shape[0] <= n_most:
         return X, side
@@ -666,7 +673,7 @@ def sample_for_portfolio(
 
 
 class Stages:
-    """The stages of a portfolio, as far as they have come."""
+    """The stages of a portfolio, and the results of those that have been run."""
 
     def __init__(self, batch: Batch, X: FloatArray, rng: Rng, n_init: int, verbose: int):
         self.batch, self.X, self.rng, self.n_init, self.verbose = batch, X, rng, n_init, verbose
@@ -674,55 +681,55 @@ class Stages:
 
     @cached_property
     def kmeans(self) -> FloatArray:
-        """(N, K) responsibilities of K-means, which two stages start from."""
+        """(N, K) responsibilities of K-means, a start of two stages."""
         return from_kmeans(self.X, self.batch.n_components, self.rng, self.batch.side)
 
     def best(self) -> tuple[int, Runs]:
-        """Return the stage that the points support, and its runs."""
+        """Return the stage with the highest score, and its runs."""
         return self.ends[best_first([runs.scores.max() for _, runs in self.ends])[0]]
 
     def run(self) -> None:
-        """Run all stages, then improve the best one."""
+        """Run all stages, then improve the best one by moves."""
         for stage in (BALLS, SHARED, FREE):
             if stage != FREE or self.batch.supports_free:
-                self.ends.append((stage, self.try_seeds(stage)))
+                self.ends.append((stage, self.run_from_seeds(stage)))
         stage, runs = self.best()
         margin = SAME_MAXIMUM * self.batch.side.n_points
         n_alike = (runs.scores > runs.scores.max() - margin).sum()
         is_easy = n_alike >= min(ENOUGH_ALIKE, len(runs.scores)) or self.batch.n_components < 3
         n_failed = MOST_FAILED_ROUNDS if is_easy else 0
         while n_failed < MOST_FAILED_ROUNDS:
-            n_moves = min(N_MOVES, max(2, self.n_affordable(stage)))
+            n_moves = min(N_MOVES, max(2, self.n_affordable_runs(stage)))
             moves = split_and_merge(self.batch, runs.best(1)[:, 0], n_moves, self.rng)
-            found = self.look_twice(moves, stage, KEPT_MOVES)
+            found = self.run_twice(moves, stage, KEPT_MOVES)
             n_failed = 0 if found.scores.max() > runs.scores.max() + margin else n_failed + 1
-            runs = runs.and_those(found)
+            runs = runs.concatenate(found)
             self.ends.append((stage, runs))
 
-    def try_seeds(self, stage: int) -> Runs:
-        """Run EM with the covariances of a stage, from its seeds and the stage before."""
+    def run_from_seeds(self, stage: int) -> Runs:
+        """Run EM with the covariances of a stage, from its seeds and the previous stage."""
         names, starts = zip(*self.seeds(stage), strict=True)
         r = np.stack(starts, axis=1)
         if self.ends:
             r = np.concatenate([r, self.ends[-1][1].best(2)], axis=1)
-            names += ("the stage before",) * 2
-        n_kept = min(KEPT, max(2, self.n_affordable(stage))) * self.n_init
-        return self.look_twice(r, stage, n_kept, names)
+            names += ("the previous stage",) * 2
+        n_kept = min(KEPT, max(2, self.n_affordable_runs(stage))) * self.n_init
+        return self.run_twice(r, stage, n_kept, names)
 
-    def n_affordable(self, stage: int) -> int:
-        """Return how many runs of a stage cost no more than an iteration may."""
+    def n_affordable_runs(self, stage: int) -> int:
+        """Return how many runs of a stage an iteration can afford."""
         n_features = (
-            self.batch.places.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
+            self.batch.means.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
         )
         return int(
             MOST_MULTIPLICATIONS / (n_features * len(self.batch.phi) * self.batch.n_components)
         )
 
     def seeds(self, stage: int) -> Iterator[tuple[str, FloatArray]]:
-        """Yield the starts of a stage: a name and (K, J) responsibilities."""
+        """Yield the name and the (K, J) responsibilities of each start of a stage."""
         batch, X, rng, K = self.batch, self.X, self.rng, self.batch.n_components
         side, heads = batch.side, first_of_nodes(batch.side.node_of)
-        n_far, n_random = (max(1, min(n, self.n_affordable(stage))) for n in (N_FAR, N_RANDOM))
+        n_far, n_random = (max(1, min(n, self.n_affordable_runs(stage))) for n in (N_FAR, N_RANDOM))
 
         def of_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
             return name, adapt_to_evidence(r, side)[heads].T
@@ -730,19 +737,19 @@ class Stages:
         if stage != SHARED:
             yield of_nodes("K-means", self.kmeans)
             n_far //= 3
-        for name, kind in starts_from_known(side, K).items():
+        for name, kind in starts_from_side_information(side, K).items():
             yield of_nodes(name, kind(X, K, rng, side))
         for number in range(self.n_init):
             if number == 1:
-                yield of_nodes("Ward's tree", side.spread(from_hierarchy(batch.places, K)))
+                yield of_nodes("Ward's tree", side.spread(from_hierarchy(batch.means, K)))
             for _ in range(n_random if stage == FREE else 0):
-                yield of_nodes("random points", side.spread(random_points(batch.places, K, rng)))
-            places = batch.places if stage == SHARED else means_of_nodes(X, side)
+                yield of_nodes("random points", side.spread(random_points(batch.means, K, rng)))
+            means = batch.means if stage == SHARED else means_of_nodes(X, side)
             for _ in range(n_far):
-                yield of_nodes("distant points", side.spread(far_points(places, K, rng)))
+                yield of_nodes("distant points", side.spread(far_points(means, K, rng)))
 
-    def look_twice(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
-        """Run all starts a little and the best of them longer."""
+    def run_twice(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
+        """Run EM briefly from all starts, then longer from the best ones."""
         began = perf_counter()
         runs = short_runs(self.batch, r, stage, FIRST_LOOK)
         took = (perf_counter() - began) / len(runs.scores)
@@ -751,10 +758,10 @@ class Stages:
         return short_runs(self.batch, runs.best(n_kept), stage, SECOND_LOOK)
 
 
-def starts_from_known(
+def starts_from_side_information(
     side: SideInformation, n_components: int
 ) -> dict[str, Callable[..., FloatArray]]:
-    """Return the starts that labels and must-links make possible."""
+    """Return the initialisations that use labels or must-links, if there are any, by name."""
     kinds: dict[str, Callable[..., FloatArray]] = {}
     if (side.known_classes(n_components) >= 0).any():
         kinds["labels"] = from_labels
@@ -763,17 +770,17 @@ def starts_from_known(
     return kinds
 
 
-def from_hierarchy(places: FloatArray, n_components: int) -> FloatArray:
-    """Return responsibilities that cut the tree of Ward's method, which needs no randomness."""
-    labels = AgglomerativeClustering(n_components).fit_predict(places)
+def from_hierarchy(means: FloatArray, n_components: int) -> FloatArray:
+    """Return the responsibilities of K clusters by Ward's method, which is deterministic."""
+    labels = AgglomerativeClustering(n_components).fit_predict(means)
     return np.eye(n_components)[labels]
 
 
 def split_and_merge(batch: Batch, r: FloatArray, n_moves: int, rng: Rng) -> FloatArray:
     """Return (K, S, J) groupings in which two components are merged and a third one is split.
 
-    The pairs that overlap most are merged (Ueda and others, 2000). Each of the other components is
-    split between two nodes drawn from it.
+    One of the three pairs with the largest overlap is merged (Ueda and others, 2000). Any other
+    component is split, by assigning its nodes to the nearer of two nodes drawn from it.
     """
     K = len(r)
     sizes = np.sqrt(np.maximum(r.sum(axis=1), 1e-9))
@@ -788,18 +795,18 @@ def split_and_merge(batch: Batch, r: FloatArray, n_moves: int, rng: Rng) -> Floa
 
 
 def move_component(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
-    """Return (K, J) responsibilities with b merged into a, and half of c in the place of b."""
+    """Merge component b into a, and split c into c and b; return (K, J) responsibilities."""
     r = r.copy()
     r[a] += r[b]
     total = np.cumsum(r[c])
     ends = np.searchsorted(total, rng.uniform(size=2) * total[-1])
-    nearer = nearest(batch.places, batch.places[np.minimum(ends, r.shape[1] - 1)])
+    nearer = nearest(batch.means, batch.means[np.minimum(ends, r.shape[1] - 1)])
     r[[c, b]] = r[c] * nearer.T
     return r
 
 
-def distinct(scores: FloatArray, margin: float) -> list[int]:
-    """Return the runs in falling order of their scores, one of those that agree."""
+def select_distinct(scores: FloatArray, margin: float) -> list[int]:
+    """Return runs by decreasing score, skipping scores within ``margin`` of the previous one."""
     order = best_first(scores.tolist())
     falls = -np.diff(scores[order], prepend=np.inf)
     return [s for s, fall in zip(order, falls, strict=True) if fall > margin]

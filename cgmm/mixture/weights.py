@@ -1,26 +1,28 @@
-"""The update of the mixing weights π, and the normaliser of the prior that makes it hard.
+"""Updates of the mixing weights π in the M-step, which depend on the normaliser of the prior.
 
-The prior over assignments is a Markov network like the posterior's, without the data: unaries n_j
-log π_k and the same edges. Its normaliser Z_prior depends on π, so that expected counts divided by
-their sum maximise the bound only where Z_prior is one. In general the update maximises ::
+The prior over assignments is the Markov network of the posterior without the data, with unaries
+n_j log π_k and the same edges. Its normaliser Z_prior depends on π. The closed form, expected
+counts divided by their sum, therefore maximises the bound only if Z_prior is 1 for all π. In
+general the update maximises ::
 
     Σ_k C_k log π_k - log Z_prior(π),        C_k = Σ_j n_j p(z_j = k | X)
 
-which is concave in η = log π, with gradient C - E_prior[counts]: the update *matches expected
-counts*.
+which is concave in η = log π. Its gradient is C - E_prior[counts], so at the maximum the expected
+counts of posterior and prior are equal: the update *matches expected counts*.
 
-With an engine that approximates, log Z_prior is no such function of η. The prior's network has the
-same unaries at every node, so that nothing but the relations tells its assignments apart: many are
-about equally good, and mean field ends in one of them, which one depending on the last digits of π.
-Within one the counts are the gradient; from one to the next the bound jumps. At equal weights it
-does not move at all, and there its bound is lowest: on 1,000 points with 2,000 preferences of ±5
-2,700 nats below that at weights one millionth aside. The "maximum" is where Z_prior is approximated
-worst, whatever the counts. "auto" does not ask such an engine; it is "cautious" then.
+With an approximate engine, log Z_prior is not a concave function of η. The unaries of the prior
+network are the same at every node, so only the relations distinguish assignments, and many
+assignments are about equally good. Mean field converges to one of them, which may depend on the
+last digits of π, and its bound jumps when the assignment changes. At equal weights mean field does
+not move at all, and its bound is lowest: with 1,000 points and 2,000 preferences of ±5 it is 2,700
+nats lower than at weights that differ by one millionth. The maximum of the objective is therefore
+where Z_prior is approximated worst, whatever the counts are. For this reason "auto" uses the
+"cautious" update with such an engine. Chapter 8 explains all updates.
 
 =====  ==================================================================
 π, η   weights and their logarithms
 n_j    multiplicity of node j; M = Σ_j n_j
-C_k    expected counts of the posterior, summing to M
+C_k    expected counts of the posterior, whose sum is M
 w_e    log-weight of an edge
 =====  ==================================================================
 """
@@ -42,22 +44,23 @@ from cgmm.network import TooCostlyError
 from cgmm.numerics import FloatArray, warn_caller
 
 Update = Callable[[FloatArray], FloatArray]
-"""From expected counts (K,) to the weights (K,) that maximise the bound."""
+"""Function from expected counts (K,) to the new weights (K,)."""
 
-# The search ends if posterior's and prior's counts differ by less, as a share of all points.
+# The search ends if the counts of posterior and prior differ by less, as a share of all points.
 SMALLEST_GRADIENT = 1e-8
-# Above this difference, as a share of all points, the update has failed to match the counts.
+# If the difference, as a share of all points, is larger than this, the update has failed.
 LARGEST_MISMATCH = 1e-4
-# Maximum number of calls of an approximate engine in one update: its log Z may have no maximum.
+# Maximum number of calls of an approximate engine in one update, because its objective may have no
+# maximum.
 MOST_APPROXIMATE_CALLS = 20
-# Maximum number of calls of an exact engine in one update. The problem is concave, with a variable
-# for each component, and takes five to ten.
+# Maximum number of calls of an exact engine in one update. The problem is concave, has one variable
+# per component, and usually takes five to ten calls.
 MOST_EXACT_CALLS = 200
 
 NO_MAXIMUM = (
     "the update of the weights found no maximum: the prior's counts cannot be made to match the "
     "posterior's. That happens to 'pseudo-likelihood' where relations share many points, and to "
-    "'exact' with an engine that is not exact. 'auto' and 'cautious' do not need one: say "
+    "'exact' with an engine that is not exact. 'auto' and 'cautious' need no maximum: use "
     "ConstrainedGaussianMixture({n_components}, weights='auto')."
 )
 
@@ -76,12 +79,12 @@ def choose_update(prior: Prior) -> Update:
     Returns
     -------
     callable
-        The update :func:`match_counts` or :func:`cautious`; which, is found out at the first call.
+        The update :func:`match_counts` or :func:`cautious`, chosen at the first call.
 
     Notes
     -----
-    An estimator with ``weights="auto"`` chooses once a fit, and then takes the normaliser that the
-    update assumes for the log-evidence as well.
+    An estimator with ``weights="auto"`` chooses once per fit. It then computes the log-evidence of
+    ``history_`` with the normaliser that the update assumes.
 
     Examples
     --------
@@ -93,12 +96,12 @@ def choose_update(prior: Prior) -> Update:
     >>> choose_update(Prior(side, ENGINES["mean_field"]))(counts).round(3)
     array([0.4, 0.6])
     """
-    chosen = cache(lambda n_components: UPDATES[resolve(prior, n_components)](prior))
+    chosen = cache(lambda n_components: UPDATES[resolve_auto(prior, n_components)](prior))
     return lambda expected_counts: chosen(len(expected_counts))(expected_counts)
 
 
-def resolve(prior: Prior, n_components: int) -> str:
-    """Return the name of the update that "auto" stands for with this engine.
+def resolve_auto(prior: Prior, n_components: int) -> str:
+    """Return the name of the update that "auto" chooses for this network and engine.
 
     Parameters
     ----------
@@ -116,18 +119,18 @@ def resolve(prior: Prior, n_components: int) -> str:
     --------
     >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, preferences=[[0, 1, -9.0]])
-    >>> [resolve(Prior(side, ENGINES[engine]), 2) for engine in ("pairs", "gibbs")]
+    >>> [resolve_auto(Prior(side, ENGINES[engine]), 2) for engine in ("pairs", "gibbs")]
     ['exact', 'cautious']
     """
     try:
         return "exact" if prior.is_exact(n_components) else "cautious"
     except TooCostlyError:
-        # The evidence may make the posterior's network cheap; the prior's stays expensive.
+        # Labels may make inference in the posterior network cheap, but not in the prior network.
         return "cautious"
 
 
 def closed_form(expected_counts: FloatArray) -> FloatArray:
-    """Return π_k = C_k / Σ_l C_l, the maximiser if Z_prior is one.
+    """Return π_k = C_k / Σ_l C_l, the best weights if Z_prior is 1 for all weights.
 
     Parameters
     ----------
@@ -137,7 +140,7 @@ def closed_form(expected_counts: FloatArray) -> FloatArray:
     Returns
     -------
     (K,) array
-        Weights that sum to one; a component without counts gets exactly zero.
+        Weights that sum to one; the weight of a component with count zero is exactly zero.
 
     Raises
     ------
@@ -164,7 +167,7 @@ def closed_form(expected_counts: FloatArray) -> FloatArray:
 
 
 def match_counts(prior: Prior) -> Update:
-    """Return the update that matches expected counts of posterior and prior: the maximiser.
+    """Return the update that maximises the bound by matching expected counts.
 
     Parameters
     ----------
@@ -174,21 +177,23 @@ def match_counts(prior: Prior) -> Update:
     Returns
     -------
     callable
-        The update; the closed form where Z_prior is one.
+        The update; it is the closed form if Z_prior is 1 for all weights.
 
     Notes
     -----
-    [shental2003, eq. 11] set to zero; [lu2007, eq. 2.13], which lu2007 solves on a grid.
+    The update solves [shental2003, eq. 11] set to zero, which is also [lu2007, eq. 2.13]; lu2007
+    solves it on a grid.
 
-    With an engine that approximates it is asked at most 20 times an update, and the weights are
-    those of these at which counts differ least: there need be no maximum, as the module says. On
-    1,000 points with 2,000 preferences of ±5 and mean field it takes some twenty times as long as
-    :func:`ignore` and is worse: a mean adjusted Rand index of .87 against .91 over twelve draws of
-    equal classes, .93 against .95 of unequal ones, whose weights are off by .11 against .006.
+    An approximate engine is called at most 20 times per update, and the result is the weights among
+    these calls for which the counts differ least, because there may be no maximum (see the
+    module's docstring). With 1,000 points, 2,000 preferences of ±5 and mean field, this update
+    takes about twenty times as long as :func:`ignore` and is worse: over twelve draws the mean
+    adjusted Rand index is .87 against .91 for equal classes, and .93 against .95 for unequal
+    classes, whose weights have an error of .11 against .006.
 
     Examples
     --------
-    Two points that must differ: whatever the counts, Z_prior = 2 π_0 π_1 wants the weights even.
+    For two cannot-linked points, Z_prior = 2 π_0 π_1 makes the update differ from the closed form:
 
     >>> from cgmm import ENGINES, SideInformation
     >>> side = SideInformation.build(3, cannot_link=[[0, 1]])
@@ -208,7 +213,7 @@ def match_counts(prior: Prior) -> Update:
 
 
 def pseudo_likelihood(prior: Prior) -> Update:
-    """Return the update that treats edges as if they shared no node.
+    """Return the update that treats edges as if they shared no nodes.
 
     Parameters
     ----------
@@ -222,22 +227,23 @@ def pseudo_likelihood(prior: Prior) -> Update:
 
     Notes
     -----
-    [shental2003, eq. 12], with n_j for chunklets and any w: an edge between nodes a and b
-    multiplies the factors of isolated nodes by 1 + (e^w - 1) Σ_k p_a(k) p_b(k), p_j(k) ∝ π_k^n_j.
-    Where edges share many points that can fall without end towards a corner of the simplex: there
-    is no maximum then, and a RuntimeWarning says so.
+    This is [shental2003, eq. 12], extended to multiplicities n_j and any log-weight w: an edge
+    between nodes a and b multiplies the factors of isolated nodes by 1 + (e^w - 1) Σ_k p_a(k)
+    p_b(k), where p_j(k) ∝ π_k^n_j. If edges share many points, the approximate Z_prior may fall
+    without limit towards a corner of the simplex. Then there is no maximum, and the update gives a
+    RuntimeWarning.
     """
     log_z_and_counts = PairwisePrior(prior.side).log_z_and_counts
     return lambda expected_counts: maximise(log_z_and_counts, expected_counts)
 
 
 def ignore(prior: Prior | None = None) -> Update:
-    """Return the closed form for any network: [shental2003, footnote 3].
+    """Return the closed form for any network, without Z_prior [shental2003, footnote 3].
 
     Parameters
     ----------
     prior : ignored
-        Present for the common signature.
+        Present for API consistency.
 
     Returns
     -------
@@ -246,14 +252,15 @@ def ignore(prior: Prior | None = None) -> Update:
 
     Notes
     -----
-    Where all answers are on record it ignores nothing: it is the exact M-step of the likelihood of
-    points *and* answers, and the right one if pairs were chosen by a look at the points: chapter 8.
+    If the relations are all answers to questions about pairs, nothing is ignored: the closed form
+    is the exact M-step for the likelihood of points *and* answers. This holds even if the pairs
+    were chosen by looking at the points (chapter 8).
     """
     return closed_form
 
 
 def cautious(prior: Prior) -> Update:
-    """Return the closed form, moved to equal weights if pairs were selected for being alike.
+    """Return the closed form, moved towards equal weights if pairs were selected for being alike.
 
     Parameters
     ----------
@@ -263,23 +270,25 @@ def cautious(prior: Prior) -> Update:
     Returns
     -------
     callable
-        The update: of the weights between the closed form and equal ones those that maximise
-        Σ_k C_k log π_k - a s, s = Σ_k π_k², where a ≥ 0 is the slope at the closed form of what
-        ``SelectedPairs`` holds against large s. A concave problem.
+        The update. It maximises the concave function Σ_k C_k log π_k - a Σ_k π_k² over the weights
+        between the closed form and equal weights. Here a ≥ 0 is the slope of the normaliser
+        ``SelectedPairs`` in s = Σ_k π_k² at the closed form.
 
     Notes
     -----
-    The closed form is no makeshift where relations are answers to questions about pairs that were
-    chosen without a look at their classes. Such answers are data: the likelihood is that of points
-    and answers together, p(X, answers | θ), it has no normaliser, and its update is the closed form
-    ([shental2003, footnote 3]; chapter 8 has the table). Where relations only ever say "together",
-    as among neighbouring pixels, it is none: E-steps then favour the largest component, the closed
-    form follows them, and others starve. There this is a step of ascent of the pseudo-likelihood.
-    Where they only say "apart" the closed form is drawn to equal weights, which does no such harm.
+    The closed form is exact if relations are answers to questions about pairs that were chosen
+    without looking at their classes. Such answers are data: the likelihood of points and answers,
+    p(X, answers | θ), has no normaliser, and its update is the closed form ([shental2003,
+    footnote 3]; chapter 8 has the table). If all relations are must-links or positive preferences,
+    as among neighbouring pixels, the closed form fails: the E-steps favour the largest component,
+    the closed form increases its weight, and the other components lose their points. In this case
+    the update is an ascent step of the pseudo-likelihood. If all relations are cannot-links, the
+    closed form tends to equal weights, which does no such harm.
 
     Examples
     --------
-    A hundred points and ties between neighbours; then as many answers that belong to equal classes:
+    The first network has 100 points and positive preferences between neighbours. The second has
+    preferences of both signs, as random pairs of equal classes would have:
 
     >>> from cgmm import ENGINES, SideInformation
     >>> ties = np.column_stack([np.arange(99), np.arange(1, 100), np.full(99, 2.0)])
@@ -294,14 +303,14 @@ def cautious(prior: Prior) -> Update:
 
     def update(expected_counts: FloatArray) -> FloatArray:
         weights = closed_form(expected_counts)
-        alive, pull = weights > 0, pairs.slope((weights**2).sum())
+        used, pull = weights > 0, pairs.slope((weights**2).sum())
         if pull <= 0:
             return weights
-        step = np.where(alive, 1 / alive.sum(), 0.0) - weights
+        step = np.where(used, 1 / used.sum(), 0.0) - weights
 
         def loss(share: float) -> float:
             moved = weights + share * step
-            return float(pull * (moved**2).sum() - expected_counts[alive] @ np.log(moved[alive]))
+            return float(pull * (moved**2).sum() - expected_counts[used] @ np.log(moved[used]))
 
         found = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
         return weights + found.x * step
@@ -310,25 +319,25 @@ def cautious(prior: Prior) -> Update:
 
 
 def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
-    """Return the update that takes the best point of a grid: [lu2007, eq. 2.14].
+    """Return the update that chooses the best weights on a grid [lu2007, eq. 2.14].
 
     Parameters
     ----------
     prior : Prior
         The network without the data.
     resolution : float, default=0.01
-        Distance of the grid's points in each weight.
+        Spacing of the grid in each weight.
 
     Returns
     -------
     callable
-        The update. The normaliser is computed once a point of the grid.
+        The update. It computes the normaliser once per point of the grid.
 
     Raises
     ------
     ValueError
-        When called: if the grid has more than 200,000 points (K > 4 at the default resolution), or
-        none, since K exceeds the number of steps.
+        When the update is called, if the grid has more than 200,000 points (K > 4 at the default
+        resolution), or no point, because K exceeds the number of steps.
     """
 
     @cache
@@ -352,20 +361,20 @@ UPDATES: dict[str, Callable[[Prior], Update]] = {
     "cautious": cautious,
     "grid": grid,
 }
-"""Every update by the name under which estimators accept it."""
+"""Update functions by their names for the parameter ``weights`` of estimators."""
 
 
-# ---------------------------------------------------------------------------- how
+# ---------------------------------------------------------------------------- helpers
 
 
-def kept_alive(weights: FloatArray, n_points: float) -> FloatArray:
-    """Return weights of at least one point: relations may need a component that starts empty."""
+def raise_small_weights(weights: FloatArray, n_points: float) -> FloatArray:
+    """Raise each weight to that of one point, because relations may need an empty component."""
     weights = np.maximum(weights, 1 / n_points)
     return weights / weights.sum()
 
 
 def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
-    """Return (G, K) interior points of the simplex: multiples of 1 / n_steps."""
+    """Return the (G, K) interior points of the simplex that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
     if not 0 < size <= 200_000:
         raise ValueError(
@@ -383,14 +392,15 @@ def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
     expected_counts: FloatArray, n_most: int = MOST_EXACT_CALLS,
 ) -> FloatArray:  # fmt: skip
-    """Return the maximiser of C · η - log Z(η) by quasi-Newton steps from the closed form.
+    """Maximise C · η - log Z(η) by quasi-Newton steps from the closed form; return the weights.
 
-    Adding a constant to η changes nothing, because C and the prior's counts both sum to M; so η is
-    free, and the softmax at the end puts π on the simplex. A component without counts leaves.
+    Adding a constant to η does not change the objective, because both C and the counts of the prior
+    sum to M. Therefore η is unconstrained, and the softmax at the end normalises π. A component
+    with count zero gets weight zero.
     """
     weights = closed_form(expected_counts)
-    alive, total = weights > 0, expected_counts.sum()
-    start = np.log(weights[alive])
+    used, total = weights > 0, expected_counts.sum()
+    start = np.log(weights[used])
     n_calls, unmatched, nearest = 0, np.inf, start
 
     def loss(eta: FloatArray) -> tuple[float, FloatArray]:
@@ -399,32 +409,32 @@ def maximise(
         if n_calls > n_most:
             raise StopIteration
         log_weights = np.full(len(weights), -np.inf)
-        log_weights[alive] = eta - np.logaddexp.reduce(eta)
+        log_weights[used] = eta - np.logaddexp.reduce(eta)
         log_z, counts = log_z_and_counts(log_weights)
         # [shental2003, eq. 11], in η = log π
-        gradient = (counts[alive] - expected_counts[alive]) / total
+        gradient = (counts[used] - expected_counts[used]) / total
         if np.abs(gradient).max() < unmatched:
             unmatched, nearest = np.abs(gradient).max(), eta.copy()
-        # [shental2003, eq. 7] and [lu2007, eq. 2.13], their terms in π, with the opposite sign
-        return float((log_z - expected_counts[alive] @ log_weights[alive]) / total), gradient
+        # [shental2003, eq. 7] and [lu2007, eq. 2.13]: the terms that depend on π, times -1
+        return float((log_z - expected_counts[used] @ log_weights[used]) / total), gradient
 
-    options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _inverse_curvature(weights[alive])}
-    # The search diverges; the warning is below.
+    options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _inverse_curvature(weights[used])}
+    # If the search diverges, the warning below replaces floating-point warnings.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), suppress(StopIteration):
         minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
     if not unmatched < LARGEST_MISMATCH:
         warn_caller(NO_MAXIMUM.format(n_components=len(weights)), RuntimeWarning)
-    # The maximum may lie at π_k = 0 although C_k > 0, because relations force points into
-    # component k. A weight of zero would contradict them, so the smallest number is used.
+    # The maximum may be at π_k = 0 although C_k > 0, because relations force points into component
+    # k. A weight of exactly zero would contradict them, so the smallest positive number is used.
     matched = np.exp(nearest - np.logaddexp.reduce(nearest))
-    weights[alive] = np.maximum(matched, np.finfo(float).tiny)
+    weights[used] = np.maximum(matched, np.finfo(float).tiny)
     return weights
 
 
 def _inverse_curvature(weights: FloatArray) -> FloatArray:
-    """Return the pseudo-inverse of diag(π) - π πᵀ, exact if all nodes are single points.
+    """Return the pseudo-inverse of diag(π) - π πᵀ, the curvature if all nodes are single points.
 
-    Tiny weights count as larger ones, lest rounding spoil that it is positive definite.
+    Tiny weights are increased, because rounding could make the matrix indefinite.
     """
     n = len(weights)
     centring = np.eye(n) - 1 / n

@@ -133,7 +133,7 @@ def _check_against_enumeration(model, problem: Problem) -> None:
     side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
     is_small = model.n_components**side.n_nodes <= N_ENUMERABLE
     parameters, infer = (
-        model._parameters(),
+        model._get_theta(),
         ENGINES["enumerate" if is_small else "exact"](side.graph),
     )
     X = model._read_new(problem.X)

@@ -30,7 +30,7 @@ from cgmm.mixture import (
     em,
     from_responsibilities,
 )
-from cgmm.mixture.loop import assigned, no_prior
+from cgmm.mixture.loop import assign_block, zero_log_z_prior
 from cgmm.network import SideInformation
 from cgmm.numerics import WarnedOnce, warn_caller
 
@@ -41,7 +41,7 @@ AUTO = ENGINES["auto"]
 def steps_of(data, theta, side, pool, infer=None):
     """Return steps of EM without log Z_prior, which belongs to the whole network."""
     pool = regularise(pool, 1e-9)
-    return em(data, theta, side, infer, pool, closed_form, log_z_prior=no_prior)
+    return em(data, theta, side, infer, pool, closed_form, log_z_prior=zero_log_z_prior)
 
 
 def in_blocks(X, theta, side, pool, height):
@@ -72,7 +72,7 @@ def test_em_over_blocks_is_em_over_everything(family, kind, seed, height, sampli
         assert_same_theta(ours, theirs, rtol=1e-9, atol=1e-12)
         assert found.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-11, abs=1e-9)
         np.testing.assert_allclose(found.expected_counts, posterior.expected_counts, rtol=1e-9)
-        r = data.gather(partial(assigned, ours, True))
+        r = data.gather(partial(assign_block, ours, True))
         np.testing.assert_allclose(r, posterior.responsibilities, atol=1e-9)
         assert (found.responsibilities is None) == (not data.is_whole)
 

@@ -94,7 +94,7 @@ def test_relations_of_classes_are_the_sum_over_all_components(seed, hard):
         known["cannot_link"] = [[1, 2]]
     side = SideInformation.build(5, **known)
     posterior = e_step(X, theta, side, ENGINES["auto"](side.graph))
-    split = theta.split(X, posterior.responsibilities)
+    split = theta.split_responsibilities(X, posterior.responsibilities)
 
     mixture = theta.as_mixture()
     z, logs = every_assignment(X, mixture)
@@ -146,7 +146,7 @@ def test_two_gaussians_a_class_tell_crossed_classes_apart():
             ([0, 0], [6, 6]))  # fmt: skip
     tied = clone(two).fit(X, hidden, must_link=[[a, b]])
     assert tied.transduction_[a] == tied.transduction_[b] == 0
-    split = tied.mixture_.parameters_.split(X, tied.mixture_.responsibilities_)
+    split = tied.mixture_.parameters_.split_responsibilities(X, tied.mixture_.responsibilities_)
     assert split[a].argmax() != split[b].argmax()
     np.testing.assert_array_equal(two.predict(X[[a, b]], cannot_link=[[0, 1]]).sum(), 1)
     drawn, classes = two.mixture_.sample(500)
@@ -156,7 +156,7 @@ def test_two_gaussians_a_class_tell_crossed_classes_apart():
 def test_points_beyond_all_densities_keep_finite_responsibilities():
     theta = random_classes(np.random.default_rng(0), (2, 2))
     with np.errstate(divide="raise", invalid="raise"):
-        split = theta.split(np.full((1, 2), 1e200), np.array([[0.5, 0.5]]))
+        split = theta.split_responsibilities(np.full((1, 2), 1e200), np.array([[0.5, 0.5]]))
     np.testing.assert_allclose(split, 0.5 * theta.components.weights[None], rtol=1e-12)
 
 

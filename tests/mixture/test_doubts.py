@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cgmm
 from cgmm import ConstrainedGaussianMixture, datasets, scenarios
 from cgmm.mixture import Parameters
-from cgmm.mixture.doubts import doubted_relations, log_ratios_of_must_links
+from cgmm.mixture.doubts import describe_doubted_relations, log_ratios_of_must_links
 from cgmm.network import PairsAmong
 from cgmm.scenarios import random_pairs
 
@@ -49,7 +49,7 @@ def test_a_relation_is_doubted_from_a_likelihood_ratio_of_100_on(ratio, is_doubt
     x = np.arccosh(ratio) / 2
     X, pair = np.array([[x], [-x]]), np.array([[0, 1]])
     assert np.exp(log_ratios_of_must_links(theta, X, pair)) == pytest.approx(ratio)
-    assert (len(doubted_relations(theta, X, pair, None)) == 1) == is_doubted
+    assert (len(describe_doubted_relations(theta, X, pair, None)) == 1) == is_doubted
 
 
 def test_the_ratio_of_a_right_relation_has_expectation_one():

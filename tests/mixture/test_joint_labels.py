@@ -95,13 +95,13 @@ def test_unconverged_inference_warns_with_a_working_remedy(monkeypatch):
 
 
 def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignment(monkeypatch):
-    kept, rate = [], module.AssignmentModel.rate
+    kept, rate = [], module.AssignmentModel.classification_likelihood
 
     def spy(self, points, run):
         kept.append((rate(self, points, run), run))
         return kept[-1][0]
 
-    monkeypatch.setattr(module.AssignmentModel, "rate", spy)
+    monkeypatch.setattr(module.AssignmentModel, "classification_likelihood", spy)
     X, _ = groups(0, 40, spread=1.5)
     plain = fit_model("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
     assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)

@@ -20,10 +20,10 @@ from cgmm.mixture.starts import (
     Batch,
     Messages,
     chance_gain,
-    distinct,
+    compute_messages,
     portfolio,
     sample_for_portfolio,
-    send,
+    select_distinct,
     short_runs,
     split_and_merge,
     standardise,
@@ -73,10 +73,10 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
     batch = Batch.of(X, side, 3, covariance_type)
     r = rng.dirichlet(np.ones(3), (2, side.n_nodes)).transpose(2, 0, 1)
     components = starts.maximise(batch, r, stage)
-    evidence, found, _ = starts.expect(batch, components, None)
+    evidence, found, _ = starts.perform_e_step(batch, components, None)
     Z, _ = standardise(X, covariance_type, side.sample_weight)
     flat = r.reshape(6, -1) * (1 if side.copies is None else side.copies)
-    find = starts.shared_moments if batch.shares(stage) else starts.own_moments
+    find = starts.shared_moments if batch.shares(stage) else starts.separate_moments
     _, means, scatter = find(batch, flat, (3, 2))
     covariances = starts.restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (3, 2, *covariances.shape[2:]))
@@ -131,17 +131,17 @@ def test_messages_of_certain_beliefs_lose_no_digits():
     """If p rounds to one, 1 - p is summed from the other components."""
     log_p = np.array([[-1e-300], [-50.0], [-300.0]])[:, None]
     p = np.exp(log_p)
-    got = send(p, np.array([-np.inf]))[:, 0, 0]
+    got = compute_messages(p, np.array([-np.inf]))[:, 0, 0]
     others = [np.logaddexp(-50, -300), np.logaddexp(0, -300), np.logaddexp(0, -50)]
     np.testing.assert_allclose(got, others - np.log(p.sum()), rtol=1e-12, atol=1e-15)
-    weak = send(p, np.array([1.5]))[:, 0, 0]
+    weak = compute_messages(p, np.array([1.5]))[:, 0, 0]
     expected = np.log(p.sum() + np.expm1(1.5) * p[:, 0, 0]) - np.log(p.sum())
     np.testing.assert_allclose(weak, expected, rtol=1e-12)
 
 
 def test_the_message_for_an_excluded_component_is_finite():
     """Its exponential is a normal number, and smaller than any ratio that occurs in data."""
-    lowest = send(np.array([1.0, 0.0])[:, None, None], np.array([-np.inf]))[0, 0, 0]
+    lowest = compute_messages(np.array([1.0, 0.0])[:, None, None], np.array([-np.inf]))[0, 0, 0]
     assert np.finfo(float).tiny < np.exp(lowest) < 1e-300
 
 
@@ -225,7 +225,7 @@ def test_a_move_merges_two_components_and_splits_a_third():
 
 def test_runs_that_agree_count_once():
     scores = np.array([1.0, 5.0, 4.95, 3.0, 1.05])
-    assert distinct(scores, 0.1) == [1, 3, 4]
+    assert select_distinct(scores, 0.1) == [1, 3, 4]
 
 
 def test_of_many_points_a_sample_is_used():
@@ -371,4 +371,4 @@ def test_the_start_depends_on_the_seed_only(covariance_type):
     ]
     np.testing.assert_array_equal(fits[0].means_, fits[1].means_)
     theirs = GaussianMixture(3, covariance_type=covariance_type).fit(X)
-    assert fits[0]._n_free() == theirs._n_parameters()
+    assert fits[0]._count_free_parameters() == theirs._n_parameters()
