@@ -1,8 +1,7 @@
-"""Large tables: blocks that fit the cache, threads, memory maps, dask.array, and batches in turn.
+"""Support for large data: blocks that fit into the cache, threads, memmaps, Dask, and batches.
 
-A fit asks two things of its points, wherever they lie: ``each`` maps a function over blocks of
-them, and ``gather`` puts rows of results in the order of the points.
-``Blocks`` of :mod:`cgmm.large.blocks` do this for arrays in memory and on disk,
-``Cluster`` of :mod:`cgmm.large.chunks` for a dask.array.
-The book's page on large data measures both.
+A fit uses two methods of its data, wherever they are stored. ``each`` maps a function over blocks
+of points, and ``gather`` also sorts the rows of the results in the order of the points. Arrays in
+memory and on disk become ``Blocks`` (:mod:`cgmm.large.blocks`), a dask.array becomes a ``Cluster``
+(:mod:`cgmm.large.chunks`). The book's page on large data measures both.
 """

@@ -1,11 +1,12 @@
-"""Statistics that add up: over blocks of points, and over batches that come one after the other.
+"""Sums of sufficient statistics over blocks, and their running average over batches.
 
-EM in steps of a batch (Cappé and Moulines, 2009) replaces the statistics of all points by an
-average that forgets old batches slowly. ``partial_fit`` takes these steps. Behind large data.
+Stepwise EM (Cappé and Moulines, 2009) replaces the statistics of all points by a running average,
+in which the influence of old batches slowly decreases. ``partial_fit`` uses these functions. The
+book's page on large data explains them.
 
 =====  ====================================================================
 s_t    statistics per point after step t, e.g. counts and moments
-γ_t    how far step t goes towards its own batch, t^-α, e.g. 0.66 for t = 2
+γ_t    step size t^-α, the weight of the batch in step t, e.g. 0.66 for t = 2
 =====  ====================================================================
 """
 
@@ -15,36 +16,36 @@ from typing import Any, NamedTuple
 
 
 def add_statistics(one: Any, other: Any) -> Any:
-    """Return the sum of two sets of statistics: arrays, or tuples of them to any depth."""
+    """Add two sets of statistics, which are arrays or nested tuples of arrays."""
     if isinstance(one, tuple):
         return tuple(map(add_statistics, one, other))
     return None if one is None else one + other
 
 
 def scale_statistics(sums: Any, factor: float) -> Any:
-    """Return statistics, to any depth, times a factor."""
+    """Multiply statistics, an array or nested tuples of arrays, by a factor."""
     if isinstance(sums, tuple):
         return tuple(scale_statistics(part, factor) for part in sums)
     return factor * sums
 
 
 class Average(NamedTuple):
-    """The batches so far."""
+    """Running average of the statistics of all batches so far."""
 
     about: Any
-    """θ whose means the moments are about: that of the first step."""
+    """θ of the first step; all moments are about its means."""
     mean: Any
-    """s_t."""
+    """Average statistics per point, s_t."""
     n_steps: int
-    """t."""
+    """Number of steps, t."""
     n_points: float
-    """How many points the batches had."""
+    """Total number of points in all batches."""
 
 
 def step(
     before: Average | None, about: Any, sums: Any, n_points: float, exponent: float
 ) -> Average:
-    """Return the average after one more batch, whose statistics are ``sums``."""
+    """Update the running average by the statistics ``sums`` of the next batch."""
     mean = scale_statistics(sums, 1 / n_points)
     if before is None:
         return Average(about, mean, 1, n_points)

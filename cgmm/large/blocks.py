@@ -1,15 +1,15 @@
-"""Points in blocks that fit the cache, so that a fit needs no memory beside its data.
+"""Divide points into blocks that fit into the cache, so that a fit needs little extra memory.
 
-What EM needs of points adds up over blocks, and a block is forgotten before the next. Nodes of the
-network that edges connect make one block, which an engine answers; all other points are divided at
-will. A small table is a single block, as it was given. What maps a function over the blocks is
-``map``, a pool of threads (``workers``) or a cluster (:mod:`cgmm.large.chunks`). Linear algebra
-starts no threads of its own meanwhile, and results come in the order of the blocks, so the number
-of threads changes no digit of a sum. Chapters 3 and 6.
+The statistics that EM needs are summed over blocks, and the memory of a block is released before
+the next one. All nodes with edges are in one block, to which an engine is applied; all other points
+can be divided arbitrarily. A small table is a single block. A function is mapped over the blocks by
+``map``, by a pool of threads (``workers``), or by a cluster (:mod:`cgmm.large.chunks`). Meanwhile
+linear algebra starts no threads of its own, and results are returned in the order of the blocks, so
+sums do not depend on the number of threads. Chapters 3 and 6.
 
 =====  ====================================================================
 N      number of points
-node   group of points that share a component: a chunklet, or a point alone
+node   group of points that share a component: a chunklet, or a single point
 =====  ====================================================================
 """
 
@@ -32,28 +32,28 @@ from cgmm.network import Graph, Infer, Marginals, SideInformation, induced_subgr
 from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, log_normalise
 
 Points = FloatArray | csr_array
-"""Points as a family reads them: coordinates (N, D), or rows of a sparse table."""
+"""Points in the format of a family: coordinates (N, D), or a sparse table."""
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""Function like ``map`` that returns results in the order of the arguments."""
+"""Function like ``map``, which returns results in the order of the arguments."""
 
 
 class Block(NamedTuple):
-    """Some points, which no edge connects to any other, and the engine for them."""
+    """Points without edges to other blocks, with their side information and engine."""
 
     source: Points
     """The points of all blocks; a memmap is read block by block."""
     rows: slice | IntArray
-    """The rows of this block."""
+    """Row numbers of the points of this block."""
     side: SideInformation
-    """What is known of these points."""
+    """Side information of the points of this block."""
     infer: Infer | None
-    """The engine, applied to their network; None if nothing is known of them."""
+    """The engine, applied to the network of this block; None without side information."""
     kept: Points | None = None
-    """The points if cells are empty: they stay sorted by pattern from one E-step to the next."""
+    """Points with missing values, which stay sorted by pattern from one E-step to the next."""
 
     @property
     def X(self) -> Points:
-        """(B, D) the points."""
+        """(B, D) points of this block."""
         if self.kept is not None:
             return self.kept
         source: Any = self.source
@@ -64,28 +64,29 @@ class Block(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The points of a fit, in blocks, and what maps a function over these."""
+    """The points of a fit, divided into blocks, with the function that maps over them."""
 
     side: SideInformation
-    """What is known of all points, in the order in which they were given."""
+    """Side information of all points, in their original order."""
     blocks: list[Block]
     map: Map = map
     is_whole: bool = True
-    """Whether one block has all points as they were given."""
+    """Whether one block contains all points, in their original order."""
 
     @classmethod
     def of(
         cls, X: Points, side: SideInformation, engine: Callable[[Graph], Infer],
         n_components: int, *, whole: bool = False, height: int = 0, map: Map = map,
     ) -> Blocks:  # fmt: skip
-        """Divide points into blocks; ``whole``: an approximate engine wants the whole network.
+        """Divide points into blocks of at most ``height`` points, or 0 for the size of the cache.
 
-        ``engine`` goes to what edges connect. ``height`` is that of a block, 0 what fits the cache.
+        ``engine`` is applied to the nodes with edges, or to the whole network if ``whole``, which
+        makes a single block.
         """
         n_points, n_columns = X.shape
         fits = max(2000, n_columns) if issparse(X) else block_height(n_components, n_columns)
         if not whole and n_points > (height or fits):
-            return cls(side, list(_cut(X, side, engine, height or fits)), map, is_whole=False)
+            return cls(side, list(_divide(X, side, engine, height or fits)), map, is_whole=False)
         infer: Infer | None = None
         if whole or len(side.graph.edges):
             infer = with_copies(side, engine(side.graph))
@@ -94,34 +95,34 @@ class Blocks(NamedTuple):
         return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
 
     def each(self, of_block: Callable[[Block], Any]) -> Iterable[Any]:
-        """Return the results of a function for each block, in their order."""
+        """Apply a function to each block, and return the results in the order of the blocks."""
         return self.map(of_block, self.blocks)
 
     def gather(self, of_block: Callable[[Block], Any]) -> Any:
-        """Return the rows that a function gives for each block, in the order of the points."""
+        """Apply a function that returns one row per point; return all rows in original order."""
         rows = [block.rows for block in self.blocks]
         return scatter_rows(rows, self.each(of_block), len(self.side.node_of))
 
 
 def scatter_rows(rows: Iterable[slice | IntArray], values: Iterable[Any], n_points: int) -> Any:
-    """Return an (N, ...) table of the rows of several tables, each row at its place."""
+    """Write the rows of several tables to the given row numbers of one (N, ...) table."""
     out: Any = None
-    for own, some in zip(rows, values, strict=True):
+    for block_rows, block in zip(rows, values, strict=True):
         if out is None:
-            out = np.empty((n_points, *some.shape[1:]), dtype=some.dtype, order="F")
-        out[own] = some
+            out = np.empty((n_points, *block.shape[1:]), dtype=block.dtype, order="F")
+        out[block_rows] = block
     return out
 
 
 def normalise_nodes(side: SideInformation, unary: FloatArray) -> Marginals:
-    """Return the marginals where no edge connects nodes; errors name their first points."""
+    """Return the marginals of nodes without edges; error messages name their first points."""
     nodes, log_totals = log_normalise(unary, names=side.first_points)
     log_z = log_totals.sum() if side.copies is None else side.copies @ log_totals
     return Marginals(nodes, float(log_z), exact=True)
 
 
 def with_copies(side: SideInformation, infer: Infer) -> Infer:
-    """Return the engine for nodes that stand for several, each copy with its own state."""
+    """Extend an engine to nodes with independent copies, whose log-normalisers are added."""
     if side.copies is None:
         return infer
     others = np.flatnonzero(side.copies != 1)
@@ -136,18 +137,18 @@ def with_copies(side: SideInformation, infer: Infer) -> Infer:
 
 
 def has_information(side: SideInformation) -> BoolArray:
-    """(n_nodes,) whether anything is known of a node beside the coordinates of one point."""
+    """Return a (n_nodes,) mask of the nodes with edges, several points, or excluded classes."""
     known = side.tied | (np.bincount(side.node_of) > 1)
     return known if side.allowed is None else known | ~side.allowed.all(axis=1)
 
 
-# ---------------------------------------------------------------------------- where to cut
+# ---------------------------------------------------------------------------- division into blocks
 
 
-def _cut(
+def _divide(
     X: Points, side: SideInformation, engine: Callable[[Graph], Infer], height: int
 ) -> Iterator[Block]:
-    """Yield what edges connect as one block; then points and chunklets, ``height`` points each."""
+    """Yield a block of all nodes with edges, then blocks of ``height`` other points."""
     sizes, connected = np.bincount(side.node_of), side.tied
     if connected.any():
         nodes, rows = np.flatnonzero(connected), np.flatnonzero(connected[side.node_of])
@@ -157,18 +158,18 @@ def _cut(
     for kind in (~connected & (sizes == 1), ~connected & (sizes > 1)):
         rows = together[kind[side.node_of[together]]]
         if pattern_of is not None and (sizes[side.node_of[rows]] == 1).all():
-            # Rows with the same empty cells share a block, which then needs few matrices.
+            # Rows with the same missing values share a block, which then needs few matrices.
             rows = rows[np.argsort(pattern_of[rows], kind="stable")]
         firsts = np.flatnonzero(np.diff(side.node_of[rows], prepend=-1))
-        # A node that does not fit is left to the next block.
+        # A chunklet that does not fit into a block goes to the next one as a whole.
         starts = np.array([part.start for part in cut(len(rows), height)], dtype=int)
-        for own in np.split(rows, firsts[np.searchsorted(firsts, starts, side="right") - 1][1:]):
-            if len(own):
-                yield _block_of(X, side, own)
+        for part in np.split(rows, firsts[np.searchsorted(firsts, starts, side="right") - 1][1:]):
+            if len(part):
+                yield _make_block(X, side, part)
 
 
-def _block_of(X: Points, side: SideInformation, rows: IntArray) -> Block:
-    """Return the block of nodes without edges, the points of each node together."""
+def _make_block(X: Points, side: SideInformation, rows: IntArray) -> Block:
+    """Build a block of nodes without edges; ``rows`` are sorted by node."""
     node_of = side.node_of[rows]
     is_first = np.diff(node_of, prepend=-1) != 0
     starts = np.flatnonzero(is_first)
@@ -186,47 +187,47 @@ def as_slice(rows: IntArray) -> slice | IntArray:
 
 # ---------------------------------------------------------------------------- threads
 
-# The limit on threads of linear algebra, followed by an entry for each fit that is within it.
+# The first entry is the limit on the threads of linear algebra; each running fit adds an entry.
 LOCK, LIMITS = Lock(), list[Any]()
 
 
 @contextmanager
 def workers(n_jobs: int | None) -> Iterator[Map]:
-    """Yield what maps a function over blocks: ``map``, or a pool of ``n_jobs`` threads."""
+    """Yield a function like ``map`` that uses ``n_jobs`` threads, within single-threaded BLAS."""
     n_threads = effective_n_jobs(n_jobs)
-    with LOCK, _in_control():  # fits may overlap
+    with LOCK, _control_limits():  # several fits may run at the same time
         if not LIMITS:
-            LIMITS.append(_controller().limit(limits=1, user_api="blas"))
+            LIMITS.append(_find_libraries().limit(limits=1, user_api="blas"))
         LIMITS.append(None)
     try:
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
-            yield map if pool is None else partial(_map_on, pool)
+            yield map if pool is None else partial(_map_on_pool, pool)
     finally:
-        with LOCK, _in_control():
+        with LOCK, _control_limits():
             LIMITS.pop()
             if len(LIMITS) == 1:
                 LIMITS.pop().restore_original_limits()
 
 
 @contextmanager
-def _in_control() -> Iterator[None]:
-    """Let this thread set limits: threadpoolctl 3.8 and later obey only the first that did."""
-    let_go = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
-    let_go(force=True)
+def _control_limits() -> Iterator[None]:
+    """Allow this thread to set limits; threadpoolctl >= 3.8 obeys only the first such thread."""
+    release_control = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+    release_control(force=True)
     yield
-    let_go(force=True)
+    release_control(force=True)
 
 
-def _map_on(
+def _map_on_pool(
     pool: ThreadPoolExecutor, function: Callable[[Any], Any], blocks: Iterable[Any]
 ) -> Iterable[Any]:
-    """Map a function over blocks on threads that hold back warnings as this one does."""
+    """Map a function over blocks on threads that inherit this thread's collection of warnings."""
     blocks = list(blocks)
     contexts = [copy_context() for _ in blocks]
     return pool.map(lambda context, block: context.run(function, block), contexts, blocks)
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Return the loaded libraries of threads; to look for them takes longer than a small fit."""
+def _find_libraries() -> ThreadpoolController:
+    """Find the loaded thread libraries once, since the search takes longer than a small fit."""
     return ThreadpoolController()

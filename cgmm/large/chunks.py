@@ -1,10 +1,11 @@
-"""A fit on a dask.array: its chunks stay with the workers of a cluster, who do the work on them.
+"""Fits on a dask.array, whose chunks stay on the workers of a cluster.
 
-Each chunk is checked on its worker and kept there. A partition is a fit in small: the points of a
-chunk, what is known of them, and an engine applied to their network. A component of the network
-that crosses chunks moves to the chunk of its first point. Statistics of partitions add up in the
-order of the chunks. Scheduling, and repeating the work of a worker that died, is left to Dask:
-inside a ``distributed.Client`` it uses a cluster, else threads of this process. Behind large data.
+Each chunk is checked on its worker and stays in its memory. A partition consists of the points of a
+chunk, their side information, and the engine applied to their network. If a connected component of
+the network contains points of several chunks, these points move to the chunk of its first point.
+The statistics of the partitions are summed in the order of the chunks. Dask schedules the work and
+repeats it if a worker dies. With a ``distributed.Client`` it uses a cluster, otherwise threads of
+this process. The book's page on large data explains such fits.
 
 =====  ====================================================================
 N, D   points and their dimensions
@@ -40,120 +41,121 @@ Rows = slice | IntArray
 
 
 class Chunks(NamedTuple):
-    """A dask.array whose chunks are kept by those who work on them, each with all columns."""
+    """A dask.array whose chunks have all columns and are stored on the workers."""
 
     X: Any
-    """(N, D) dask.array."""
+    """(N, D) dask.array of the points."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, D)."""
+        """Shape (N, D) of the array."""
         return self.X.shape
 
 
 def fetch(X: Points | Chunks, rows: IntArray) -> Points:
-    """Return these rows in memory, column-major."""
+    """Load some rows of the points into memory, in column-major order."""
     points: Any = X.X[rows].compute() if isinstance(X, Chunks) else X[rows]
     return np.asfortranarray(points, dtype=float) if isinstance(points, np.ndarray) else points
 
 
 def read_chunks(X: Any) -> tuple[Chunks, FloatArray]:
-    """Return the chunks, checked on their workers, and (2, D) the range of each column."""
+    """Check the chunks on their workers; return them and the (2, D) range of the columns."""
     from dask.array import flatnonzero, isfinite
     from dask.base import compute
 
-    X = X.rechunk({1: -1}).map_blocks(by_columns, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
+    X = X.rechunk({1: -1}).map_blocks(check_chunk, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
     X = X.persist()
     wrong = flatnonzero(~isfinite(X).all(axis=1))
     low, high, wrong = compute(X.min(axis=0), X.max(axis=0), wrong)
     if len(wrong):
-        _refuse_rows(Chunks(X), wrong)
+        _raise_for_rows(Chunks(X), wrong)
     return Chunks(X), np.array([low, high], dtype=float)
 
 
-def by_columns(chunk: Any, block_info: Any) -> FloatArray:
-    """Return a chunk column-major, or raise if it is not of the shape and type that X announced.
+def check_chunk(chunk: Any, block_info: Any) -> FloatArray:
+    """Convert a chunk to column-major order; raise an error if its shape or dtype is wrong.
 
-    Dask fills in ``block_info``, the description of the chunk.
+    Dask passes ``block_info``, which contains the expected shape and dtype.
     """
-    own = block_info[None]
-    shape, dtype, (start, stop) = own["chunk-shape"], own["dtype"], own["array-location"][0]
+    info = block_info[None]
+    shape, dtype, (start, stop) = info["chunk-shape"], info["dtype"], info["array-location"][0]
     found = (chunk.shape, chunk.dtype) if isinstance(chunk, np.ndarray) else ((), type(chunk))
     if found != (shape, dtype):
         raise ValueError(
-            f"chunk {own['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
-            f"{found[0]} and type {found[1]}, but X says {shape} and {dtype}. Mend what makes the "
-            "chunk; or ask the chunks how many rows they have, X.compute_chunk_sizes(), and make "
-            f"their types alike, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
+            f"chunk {info['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
+            f"{found[0]} and type {found[1]}, but X says {shape} and {dtype}. Correct the code "
+            "that creates the chunk; or compute the numbers of rows, X.compute_chunk_sizes(), and make "
+            f"the types equal, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
             f"dtype={str(dtype)!r})."
         )
     return np.asfortranarray(chunk)
 
 
 class Cluster(NamedTuple):
-    """A fit's points on the workers of a cluster, in place of ``Blocks``."""
+    """The points of a fit on the workers of a cluster; has the same methods as ``Blocks``."""
 
     side: SideInformation
     rows: list[Rows]
-    """The points of each partition, by the numbers under which they were given."""
+    """Row numbers of the points of each partition."""
     parts: tuple[Any, ...]
-    """Promises of a ``Partition`` each; none of a chunk that no point is left in."""
+    """One delayed ``Partition`` per entry of ``rows``; Dask stores it on a worker."""
     is_whole: bool = False
-    """As of blocks: no table of N rows is kept here."""
+    """Whether one block contains all points, as for ``Blocks``; always False."""
 
     @classmethod
     def of(cls, chunks: Chunks, side: SideInformation, apply: Any) -> Cluster:
-        """Bring together the points that edges connect, and apply the engine to each partition."""
+        """Put connected points into one partition, and apply the engine to each partition."""
         from dask import config
         from dask.base import persist
         from dask.delayed import delayed
 
         known = side.spread(has_information(side)) | (side.power is not None)
         make, parts = delayed(Partition.of, pure=False), []
-        places = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
-        for rows in places:
+        rows_of_parts = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
+        for rows in rows_of_parts:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
             parts.append(make(points, rows, part, apply))
         # The side information is sent to the workers once, with the first task.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return cls(side, places, persist(*parts))
+            return cls(side, rows_of_parts, persist(*parts))
 
     def each(self, of_block: Callable[[Block], Any]) -> Any:
-        """Return the statistics of each partition, added up over its blocks there."""
-        return self._ask(lambda part: reduce(add_statistics, part.data.each(of_block)))
+        """Return the statistics of each partition, summed over its blocks on the worker."""
+        return self._apply_to_parts(lambda part: reduce(add_statistics, part.data.each(of_block)))
 
     def gather(self, of_block: Callable[[Block], Any]) -> Any:
-        """Return the rows that a function gives for each block, in the order of the points."""
-        values = self._ask(lambda part: part.data.gather(of_block))
+        """Apply a function that returns one row per point; return all rows in original order."""
+        values = self._apply_to_parts(lambda part: part.data.gather(of_block))
         return scatter_rows(self.rows, values, len(self.side.node_of))
 
     def joint_labels(self, theta: Any, of_block: Callable[[Block], Any]) -> Assignment:
-        """Return the most probable joint assignment of the points; ``of_block`` gives r_ik.
+        """Return the most probable joint assignment; ``of_block`` computes responsibilities.
 
-        No relation crosses partitions.
+        Each partition is solved separately, because no relation connects two partitions.
         """
-        answers = self._ask(
+        assignments = self._apply_to_parts(
             lambda part: part.model.joint_labels(part.X, theta, part.data.gather(of_block))
         )
         n_points = len(self.side.node_of)
-        states = scatter_rows(self.rows, [found.states for found in answers], n_points)
-        return Assignment(states, all(found.exact for found in answers))
+        states = scatter_rows(self.rows, [found.states for found in assignments], n_points)
+        return Assignment(states, all(found.exact for found in assignments))
 
-    def _ask(self, question: Callable[[Partition], Any]) -> Any:
-        """Return the results of a function for each partition, computed where that is."""
+    def _apply_to_parts(self, function: Callable[[Partition], Any]) -> Any:
+        """Apply a function to each partition on its worker, and return the results."""
         from dask.base import compute
         from dask.delayed import delayed
 
-        once = delayed(question, traverse=False)  # θ, which it holds, travels once
-        return compute(*[delayed(_on_worker, pure=False)(part, once) for part in self.parts])
+        # θ is part of the function, so it is sent only once.
+        sent_once = delayed(function, traverse=False)
+        return compute(*[delayed(_on_worker, pure=False)(part, sent_once) for part in self.parts])
 
 
 def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
-    """Return the points of each partition: components lie in the chunk of their first point.
+    """Return the row numbers of each partition; connected points go to their first point's chunk.
 
-    ``starts`` are the first rows (P + 1,) of the chunks, and N. Points that follow each other, as
-    all of a chunk do, are a slice; no partition is empty.
+    ``starts`` (P + 1,) contains the first row of each chunk, and N. Consecutive rows are returned
+    as a slice, and empty partitions are dropped.
     """
     component = connected_components(side.graph)
     first = np.full(component.max() + 1, starts[-1])
@@ -168,14 +170,14 @@ def partitions(side: SideInformation, starts: IntArray) -> list[Rows]:
 
 
 class Partition(NamedTuple):
-    """The points of a partition on their worker; it is pickled as the arguments of ``of``."""
+    """The points and the model of a partition on a worker; only its arguments are pickled."""
 
     X: FloatArray
     data: Blocks
     model: Any
     """The ``AssignmentModel`` of these points."""
     made_of: tuple[Any, ...]
-    """The arguments of :meth:`of`."""
+    """The arguments of :meth:`of`, from which the partition is rebuilt after pickling."""
 
     @classmethod
     def of(
@@ -185,10 +187,10 @@ class Partition(NamedTuple):
         side: SideInformation | None,
         apply: Any,
     ) -> Partition:
-        """Apply the engine to what is known of the points, if anything is."""
+        """Build the partition, and apply the engine to the side information of its points."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
-        # Errors name points as they were given.
+        # Error messages must contain the row numbers in the whole array.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         model = apply(side._replace(first_points=names[side.first_points]))
         return cls(X, model.blocks(X), model, (X, rows, side, apply))
@@ -197,26 +199,26 @@ class Partition(NamedTuple):
         return Partition.of, self.made_of
 
 
-def _on_worker(part: Partition, question: Callable[[Partition], Any]) -> Any:
+def _on_worker(part: Partition, function: Callable[[Partition], Any]) -> Any:
     with workers(None), naming(part.model.side.first_points, "point"):
-        return question(part)
+        return function(part)
 
 
-# ------------------------------------------------------------ refusals
+# ------------------------------------------------------------ errors
 
 
 def like_array(X: Any) -> FloatArray:
-    """Return an array of this shape and type without memory, or refuse what is no dask.array."""
+    """Return an array of X's shape and dtype that needs no memory; check that X is from Dask."""
     from dask.array import Array
 
     if not isinstance(X, Array):
         raise ValueError(
-            f"X is a {type(X).__name__} of Dask; a fit takes a dask.array. Of a table: "
+            f"X is a {type(X).__name__} of Dask; a fit takes a dask.array. Convert a table by "
             "X.to_dask_array(lengths=True)."
         )
     if np.isnan(X.shape).any():
         raise ValueError(
-            "nobody knows yet how many rows the chunks of X have. Ask them before the fit: "
+            "the numbers of rows in the chunks of X are unknown. Compute them before the fit: "
             "X = X.persist().compute_chunk_sizes()."
         )
     if X.dtype.kind not in "fiub":
@@ -224,11 +226,11 @@ def like_array(X: Any) -> FloatArray:
     return np.broadcast_to(np.zeros((), X.dtype), X.shape)
 
 
-def _refuse_rows(chunks: Chunks, rows: IntArray) -> None:
-    """Raise the error that names the first value that is not finite."""
+def _raise_for_rows(chunks: Chunks, rows: IntArray) -> None:
+    """Raise an error that names the first value that is not finite."""
     values: Any = fetch(chunks, rows[:1])[0]
     column = int(np.isfinite(values).argmin())
-    kind, remedy = "infinity", "Leave such rows out, or mend what makes them."
+    kind, remedy = "infinity", "Leave such rows out, or correct the code that creates them."
     if np.isnan(values[column]):
         kind, remedy = "NaN", ON_MISSING.format("~np.isnan(X).any(axis=1).compute()")
     raise ValueError(

@@ -725,10 +725,9 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             )
         if not self.evidence_exact_:
             warn_caller(
-                "the log-evidence of this fit is an approximation, which may be wrong by some "
-                "nats, so it cannot distinguish fits that differ by less. "
-                "set_params(inference='exact') computes it exactly if that is affordable; bic(X) "
-                "computes the criterion for the points alone.",
+                "the log-evidence of this fit is an approximation, which may be nats off: fits "
+                "with similar values may be ranked wrongly. set_params(inference='exact') "
+                "computes it exactly if that is affordable; bic(X) uses the points alone.",
                 ApproximationWarning,
             )
         return self.log_evidence_, self._n_points
