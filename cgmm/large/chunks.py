@@ -84,8 +84,8 @@ def check_chunk(chunk: Any, block_info: Any) -> FloatArray:
         raise ValueError(
             f"chunk {info['chunk-location'][0]} of X (rows {start} to {stop - 1}) has shape "
             f"{found[0]} and type {found[1]}, but X says {shape} and {dtype}. Correct the code "
-            "that creates the chunk; or compute the numbers of rows, X.compute_chunk_sizes(), and make "
-            f"the types equal, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
+            "that creates the chunk; or compute the numbers of rows, X.compute_chunk_sizes(), and "
+            f"make the types equal, X.map_blocks(lambda chunk: chunk.astype({str(dtype)!r}), "
             f"dtype={str(dtype)!r})."
         )
     return np.asfortranarray(chunk)

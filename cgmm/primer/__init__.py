@@ -1,25 +1,26 @@
-"""Every algorithm of the book by hand, in a dozen lines of plain numpy each: what to know by heart.
+"""Every algorithm of the book in about a dozen lines of plain NumPy, short enough to memorise.
 
-No checks, no options, no speed: sums over all components, nodes and edges as the equations have
-them. The other subpackages answer the same questions on real data; tests compare each of their
-functions with the one here. Nothing in the package imports the primer, and it imports none of it.
+The functions have no checks and no options, and are not optimised: they sum over all components,
+nodes and edges exactly as the equations do. The other subpackages solve the same problems on real
+data, and tests compare their functions with those here. The primer and the other subpackages do not
+import each other.
 
 =================================  =================================================================
-:mod:`~cgmm.primer.mixtures`       chapter 1: the story, the density, responsibilities
-:mod:`~cgmm.primer.fitting`        chapter 2: the bound, four M-steps, EM
-:mod:`~cgmm.primer.practice`       chapter 3: start and stop, a prior on covariances, how many
+:mod:`~cgmm.primer.mixtures`       chapter 1: sampling, density and responsibilities of a mixture
+:mod:`~cgmm.primer.fitting`        chapter 2: lower bound, M-steps of four covariance types, EM
+:mod:`~cgmm.primer.practice`       chapter 3: initialisation, stopping, prior, model selection
 :mod:`~cgmm.primer.evidence`       chapter 4: labels
 :mod:`~cgmm.primer.chunklets`      chapters 5 and 6: must-links, two sampling assumptions
-:mod:`~cgmm.primer.networks`       chapter 7: elimination and its order, marginals, two components
-:mod:`~cgmm.primer.normaliser`     chapter 8: the weights, and EM with any relations
-:mod:`~cgmm.primer.preferences`    chapters 9 and 14: certainties, and what relations deserve
+:mod:`~cgmm.primer.networks`       chapter 7: variable elimination, marginals, two components
+:mod:`~cgmm.primer.normaliser`     chapter 8: update of the weights, and EM with any relations
+:mod:`~cgmm.primer.preferences`    chapters 9 and 14: certainty of relations, and their support
 :mod:`~cgmm.primer.sampling`       chapter 10: Gibbs sampling
-:mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation, EM with either
-:mod:`~cgmm.primer.kmeans`         chapter 11: Lloyd, COP, PCK
-:mod:`~cgmm.primer.metrics`        chapter 12: relevant components, the metric of Xing et al.
-:mod:`~cgmm.primer.reruns`         chapter 13: means over realisations
-:mod:`~cgmm.primer.questions`      chapter 15: what to ask next
-:mod:`~cgmm.primer.error_rates`    chapter 16: how often annotators err
+:mod:`~cgmm.primer.variational`    chapter 10: mean field, belief propagation, approximate EM
+:mod:`~cgmm.primer.kmeans`         chapter 11: K-means, COP-K-means, PCK-means
+:mod:`~cgmm.primer.metrics`        chapter 12: metric of Xing et al., relevant component analysis
+:mod:`~cgmm.primer.reruns`         chapter 13: standard errors of means over realisations
+:mod:`~cgmm.primer.questions`      chapter 15: choice of the next question
+:mod:`~cgmm.primer.error_rates`    chapter 16: error rates of annotators
 =================================  =================================================================
 """
 

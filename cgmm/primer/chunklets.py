@@ -1,10 +1,10 @@
-"""Must-links: their closure, and a network of chunklets. Chapters 5 and 6.
+"""Chunklets: groups of points that must-links connect. Chapters 5 and 6.
 
 ========  ================================================================
-chunklet  (N,) node j of each point: points that must-links tie together
-n         (J,) multiplicity n_j: how often π_k counts in node j
+chunklet  (N,) index j of each point's chunklet, a node of the network
+n         (J,) multiplicity n_j: exponent of the weight π_k in node j
 u         (J, K) unaries, n_j log π_k + Σ_{i in j} log N(x_i | μ_k, Σ_k)
-r         (J, K) responsibilities of nodes; r[chunklet] those of points
+r         (J, K) responsibilities of nodes; r[chunklet] is that of points
 ========  ================================================================
 """
 
@@ -15,7 +15,7 @@ from cgmm.primer.mixtures import log_densities, responsibilities
 
 
 def closure(N, must_links):
-    """(N,) the chunklet of each point, numbered by first points."""
+    """Return (N,) the chunklet of each point, sorted by first points."""
     chunklet = np.arange(N)
     for pair in must_links:
         met = chunklet[pair]
@@ -24,25 +24,25 @@ def closure(N, must_links):
 
 
 def cannot_edges(chunklet, cannot_links):
-    """(E, 2) pairs of chunklets that some cannot-link tells apart."""
+    """Return (E, 2) distinct pairs of chunklets with a cannot-link."""
     ends = np.sort(chunklet[cannot_links], axis=1)
     return np.unique(ends, axis=0)
 
 
 def if_points_are_sampled(chunklet):
-    """(J,) n_j of assumption 2: every point of a chunklet is a draw."""
+    """Return (J,) n_j if points are drawn independently (assumption 2)."""
     # [shental2003, eq. 6]
     return np.bincount(chunklet)
 
 
 def if_chunklets_are_sampled(chunklet):
-    """(J,) n_j of assumption 1: a chunklet is one draw."""
+    """Return (J,) n_j if chunklets are drawn independently (assumption 1)."""
     # [shental2003, eq. 4]
     return np.ones(chunklet.max() + 1)
 
 
 def node_unaries(log_p, pi, chunklet, n):
-    """(J, K) u_jk: what the points of j say together, and n_j times π_k."""
+    """Return (J, K) u: sums of log-densities, plus n_j log π_k."""
     together = np.zeros((len(n), len(pi)))
     np.add.at(together, chunklet, log_p)
     # [lu2007, eqs. 4.2 and 4.3]
@@ -50,7 +50,7 @@ def node_unaries(log_p, pi, chunklet, n):
 
 
 def chunklet_em(X, theta, chunklet, pool, n_iter):
-    """Yield θ and log p(X | θ, must-links), chunklets being sampled."""
+    """Yield θ and log p(X | θ, must-links) if chunklets are sampled."""
     n = if_chunklets_are_sampled(chunklet)
     for _ in range(n_iter):
         log_p = log_densities(X, theta)

@@ -2,9 +2,9 @@
 
 ======  ==================================================================
 X, μ    points (N, D) and centres (K, D)
-c       (N, K) cost of giving point i to cluster k, ½ ‖x_i - μ_k‖²
+c       (N, K) cost of assigning point i to cluster k, ½ ‖x_i - μ_k‖²
 z       (N,) cluster of each point
-edges   (E, 2) pairs of points, w (E,): finite preferences, or -inf
+edges   (E, 2) pairs of points, with weights w (E,), -inf for cannot-links
 ======  ==================================================================
 """
 
@@ -15,12 +15,12 @@ from cgmm.primer.sampling import around
 
 
 def costs(X, mu):
-    """(N, K) c_ik = ½ ‖x_i - μ_k‖²."""
+    """Return (N, K) costs c_ik = ½ ‖x_i - μ_k‖²."""
     return 0.5 * ((X[:, None] - mu) ** 2).sum(axis=2)
 
 
 def objective(c, z, edges, w):
-    """J(z): costs, and the size of w for each preference broken."""
+    """Return the objective J(z): costs, plus abs(w) of broken preferences."""
     together = z[edges[:, 0]] == z[edges[:, 1]]
     broken = np.where(together, w < 0, w > 0)
     # [lu2007, eq. 4.1]
@@ -28,13 +28,13 @@ def objective(c, z, edges, w):
 
 
 def cheapest(c, edges, w):
-    """(N,) the z of least J: the network's most probable assignment."""
+    """Return (N,) the z with minimal J, by exact inference."""
     # [lu2007, eqs. C.8 and C.16]
     return most_probable(-c, edges, w)
 
 
 def cop_rule(c, cannot_links, order):
-    """(N,) each point in turn to the nearest free cluster; -1 once stuck."""
+    """Assign points in order to the nearest allowed cluster; -1 if none."""
     c, z = c.copy(), np.full(len(c), -1)
     a, b = np.transpose(cannot_links)
     for i in order:
@@ -47,7 +47,7 @@ def cop_rule(c, cannot_links, order):
 
 
 def pck_rule(c, z, edges, w, n_sweeps):
-    """(N,) each point in turn where it costs least, given the others."""
+    """Move each point in turn to its cheapest cluster, given all others."""
     z = z.copy()
     for _ in range(n_sweeps):
         for i in range(len(c)):
@@ -59,7 +59,7 @@ def pck_rule(c, z, edges, w, n_sweeps):
 
 
 def lloyd(X, mu, rule, n_iter):
-    """Yield centres and the assignment to them, the start first."""
+    """Yield centres and the assignment to them in each iteration."""
     for _ in range(n_iter):
         z = rule(costs(X, mu))
         yield mu, z

@@ -1,9 +1,9 @@
-"""A Gaussian mixture: its story, density and responsibilities. Chapter 1.
+"""A Gaussian mixture: sampling, density and responsibilities. Chapter 1.
 
 ======  ==================================================================
-X, N    points x_i, one a row of D numbers; how many
+X, N    points x_i, the rows of X with D numbers each; number of points
 K       number of components
-π μ Σ   weights (K,), means (K, D), covariances (K, D, D); together θ
+π μ Σ   weights (K,), means (K, D), covariances (K, D, D): the fields of θ
 z       (N,) assignments: the component from which each point comes
 u       (N, K) log-joint, log π_k + log N(x_i | μ_k, Σ_k)
 r       (N, K) responsibilities, r_ik = p(z_i = k | x_i)
@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 
 class Theta(NamedTuple):
-    """θ: weights π (K,), means μ (K, D), covariances Σ (K, D, D)."""
+    """Parameters θ: weights (K,), means (K, D), covariances (K, D, D)."""
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -26,7 +26,7 @@ class Theta(NamedTuple):
 
 
 def sample(theta, N, rng):
-    """(N, D) points, and (N,) the component from which each was drawn."""
+    """Draw (N, D) points; return them and (N,) their components."""
     pi, mu, Sigma = theta
     L = np.linalg.cholesky(Sigma)
     z = rng.choice(len(pi), size=N, p=pi)
@@ -36,7 +36,7 @@ def sample(theta, N, rng):
 
 
 def log_gaussian(X, mu, Sigma):
-    """(N,) log N(x_i | μ, Σ) of one component."""
+    """Return (N,) log-densities log N(x_i | μ, Σ) of one component."""
     h = X - mu
     squared_distance = (h * np.linalg.solve(Sigma, h.T).T).sum(axis=1)
     log_volume = np.linalg.slogdet(2 * np.pi * Sigma).logabsdet
@@ -45,20 +45,20 @@ def log_gaussian(X, mu, Sigma):
 
 
 def log_densities(X, theta):
-    """(N, K) log N(x_i | μ_k, Σ_k)."""
+    """Return (N, K) log-densities log N(x_i | μ_k, Σ_k)."""
     _, mu, Sigma = theta
     # [lu2007, eq. 2.2]
     return np.column_stack([log_gaussian(X, m, S) for m, S in zip(mu, Sigma)])
 
 
 def log_joint(X, theta):
-    """(N, K) u_ik = log π_k + log N(x_i | μ_k, Σ_k)."""
+    """Return (N, K) u_ik = log π_k + log N(x_i | μ_k, Σ_k)."""
     # [lu2007, eq. 2.1]
     return np.log(theta.weights) + log_densities(X, theta)
 
 
 def responsibilities(u):
-    """(N, K) r_ik = p(z_i = k | x_i), and log p(X | θ), of the log-joint."""
+    """Return (N, K) r_ik = p(z_i = k | x_i) and log p(X | θ) from u."""
     log_p = logsumexp(u, axis=1, keepdims=True)
     # [green, "Expectation step"], [schmidt2016, eq. ***]
     return np.exp(u - log_p), log_p.sum()

@@ -1,19 +1,19 @@
-"""Exact computations with a Markov network over assignments. Chapter 7.
+"""Exact inference in a Markov network over assignments. Chapter 7.
 
 ======  ==================================================================
-J, K    number of nodes, and of states of each (at least two)
+J, K    number of nodes, and number of states of each node (at least two)
 u       (J, K) unary log-potentials
 edges   (E, 2) pairs of nodes a, b
 w       (E,) log-weight of z_a = z_b; -inf for a cannot-link
-factor  the names of its nodes, and logs: an array with an axis for each
-order   the nodes in the sequence in which they are summed out
-near    from each node that is left to the set of its neighbours
-clique  of a node, the factor from which it was summed out: its first name
-        is that node, the others, S, are neighbours that go later
-S       of a teacher's points: the set of classes that are taken
-f       from S to the log of the sum over all assignments so far
-part    (J,) component of each node: nodes that cannot-links connect
-parity  (J,) 0 or 1: whether z_j is the state of its component, or the other
+factor  pair of node numbers and an array of logs with one axis per node
+order   the nodes in the order of their elimination
+near    dict from each remaining node to the set of its neighbours
+clique  of node j: the factor from which j is eliminated; its first axis
+        is j, the other axes, S, are neighbours that are eliminated later
+S       in clique_log_z: the set of classes used by the nodes so far
+f       dict from S to the log of the sum over all assignments so far
+part    (J,) group of each node: nodes that cannot-links connect
+parity  (J,) 0 if z_j is the state of its group, 1 if the opposite state
 ======  ==================================================================
 """
 
@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 
 
 def factors(u, edges, w):
-    """One factor for each node and edge; Z = Σ_z exp(their sum at z)."""
+    """List the factors of nodes and edges; Z = Σ_z exp(their sum at z)."""
     same = np.eye(u.shape[1], dtype=bool)
     # [lu2007, eqs. 2.7 and 2.10]
     pairs = [((a, b), np.where(same, x, 0.0)) for (a, b), x in zip(edges, w)]
@@ -35,18 +35,18 @@ def factors(u, edges, w):
 
 
 def multiply(some, order):
-    """The product of factors: all their names, in order, and added logs."""
+    """Multiply factors; return their nodes in order, and summed logs."""
     named = {v for names, _ in some for v in names}
     nodes, logs = [v for v in order if v in named], 0.0
     for names, table in some:
-        # One long where it does not depend on v. (An edge is symmetric.)
+        # The axis of v has length one if the factor does not depend on v.
         shape = [len(table) if v in names else 1 for v in nodes]
         logs = logs + table.reshape(shape)
     return nodes, logs
 
 
 def eliminate(u, edges, w, order, total):
-    """Sum out the nodes in order; return log Z and the clique of each."""
+    """Eliminate the nodes in order; return log Z and all cliques."""
     left, cliques = factors(u, edges, w), {}
     for j in order:
         touching = [f for f in left if j in f[0]]
@@ -57,14 +57,14 @@ def eliminate(u, edges, w, order, total):
 
 
 def log_z(u, edges, w):
-    """Log of the normaliser, log Z = log Σ_z weight(z)."""
+    """Return the log-normaliser, log Z = log Σ_z weight(z)."""
     order = min_fill(len(u), edges)
     # [shental2003, eqs. 9 and 10], [lu2007, eq. 2.12]
     return eliminate(u, edges, w, order, np.logaddexp.reduce)[0]
 
 
 def derivative(f, x):
-    """∂f/∂x by central differences: axes of x first, then those of f."""
+    """Return ∂f/∂x by central differences; axes of x precede those of f."""
     h = 1e-5
     steps = h * np.eye(x.size).reshape(x.size, *x.shape)
     slopes = [(f(x + d) - f(x - d)) / (2 * h) for d in steps]
@@ -72,19 +72,19 @@ def derivative(f, x):
 
 
 def marginals_by_slope(u, edges, w):
-    """(J, K) p(z_j = k) = ∂ log Z / ∂ u_jk: the E-step is a derivative."""
+    """Return (J, K) p(z_j = k) as the derivative ∂ log Z / ∂ u_jk."""
     return derivative(lambda v: log_z(v, edges, w), u)
 
 
 def marginals(u, edges, w):
-    """(J, K) p(z_j = k), by a sweep back: p(j, S) = p(j | S) p(S)."""
+    """Return (J, K) marginals by a backward pass: p(j, S) = p(j | S) p(S)."""
     order, q, joint = min_fill(len(u), edges), np.empty(u.shape), {}
     _, cliques = eliminate(u, edges, w, order, np.logaddexp.reduce)
     for j in reversed(order):
         nodes, clique = cliques[j]
         p = given_later(clique)
         if S := nodes[1:]:
-            # The clique of the first of S has all of S.
+            # The clique of the first node of S contains all nodes of S.
             p = p * marginal(S, *joint[S[0]])
         # [shental2003, eq. 9]
         joint[j], q[j] = (nodes, p), marginal([j], nodes, p)
@@ -92,18 +92,18 @@ def marginals(u, edges, w):
 
 
 def given_later(clique):
-    """The table of p(j | S), axes j, S; 0 where S is impossible."""
+    """Return the table p(j | S) with axes j, S; 0 if S is impossible."""
     message = np.logaddexp.reduce(clique, axis=0)
     return np.exp(clique - np.where(message > -np.inf, message, 0.0))
 
 
 def marginal(kept, nodes, p):
-    """The distribution p of some nodes, summed over all but those kept."""
+    """Return the marginal distribution of the nodes in kept."""
     return p.sum(axis=tuple(i for i, v in enumerate(nodes) if v not in kept))
 
 
 def most_probable(u, edges, w):
-    """(J,) the best joint assignment: max in place of sum, then look back."""
+    """Return (J,) the best assignment: max replaces sum, then trace back."""
     order, z = min_fill(len(u), edges), np.zeros(len(u), dtype=int)
     _, cliques = eliminate(u, edges, w, order, np.maximum.reduce)
     for j in reversed(order):
@@ -113,7 +113,7 @@ def most_probable(u, edges, w):
 
 
 def spanning_tree(J, edges, w):
-    """Numbers of the edges kept: strongest first, none closing a cycle."""
+    """Return indices of the strongest edges that do not close a cycle."""
     part, kept = np.arange(J), []
     # [shental2003, sect. 2.2]
     for e in np.argsort(-np.abs(w), kind="stable"):
@@ -128,7 +128,7 @@ def spanning_tree(J, edges, w):
 
 
 def neighbours(J, edges):
-    """From each node to the set of its neighbours."""
+    """Return a dict from each node to the set of its neighbours."""
     near = {j: set() for j in range(J)}
     for a, b in edges:
         near[a].add(b)
@@ -137,12 +137,12 @@ def neighbours(J, edges):
 
 
 def fill_ins(near, v):
-    """Pairs of neighbours of v that its elimination would make adjacent."""
+    """Return the pairs of neighbours that eliminating v would connect."""
     return [(a, b) for a, b in combinations(near[v], 2) if b not in near[a]]
 
 
 def take_out(near, v):
-    """The neighbours that v has when it goes; they are tied by that."""
+    """Eliminate v: return its neighbours, and connect them to each other."""
     met = near.pop(v)
     for a in met:
         near[a] = (near[a] | met) - {a, v}
@@ -150,7 +150,7 @@ def take_out(near, v):
 
 
 def min_fill(J, edges):
-    """An order: next, the fewest fill-ins; of these, fewest neighbours."""
+    """Return an order: fewest fill-ins first, then fewest neighbours."""
     near, order = neighbours(J, edges), []
     while near:
         v = min(near, key=lambda v: (len(fill_ins(near, v)), len(near[v])))
@@ -160,7 +160,7 @@ def min_fill(J, edges):
 
 
 def induced_width(J, edges, order):
-    """The most neighbours that a node has when it goes."""
+    """Return the maximum number of neighbours of a node at elimination."""
     near = neighbours(J, edges)
     return max(len(take_out(near, v)) for v in order)
 
@@ -169,7 +169,7 @@ def induced_width(J, edges, order):
 
 
 def clique_log_z(u):
-    """Log Z of a clique of cannot-links, by which classes are taken."""
+    """Return log Z of a clique of cannot-links, by sets of used classes."""
     f = {frozenset(): 0.0}
     for u_j in u:
         ways = defaultdict(list)
@@ -185,7 +185,7 @@ def clique_log_z(u):
 
 
 def mirror_images(J, cannot_links):
-    """(J,) part and (J,) parity of each node, by closure that alternates."""
+    """Return (J,) part and (J,) parity of the nodes for two states."""
     part, parity = np.arange(J), np.zeros(J, dtype=int)
     for a, b in cannot_links:
         if part[a] != part[b]:
@@ -197,7 +197,7 @@ def mirror_images(J, cannot_links):
 
 
 def contract(u, edges, w, part, parity):
-    """Unaries, edges and weights of the groups, and a constant of log Z."""
+    """Return unaries, edges and weights of groups, and a term of log Z."""
     mirrored = np.where(parity[:, None] == 1, u[:, ::-1], u)
     v = np.zeros((part.max() + 1, 2))
     np.add.at(v, part, mirrored)

@@ -1,9 +1,9 @@
-"""The normaliser of the prior, and the weights that need it. Chapter 8.
+"""The normaliser of the prior, and the update of the weights. Chapter 8.
 
 ======  ==================================================================
-π, η    (K,) weights, and their logs, which a constant may be added to
+π, η    (K,) weights, and their logs up to a common constant
 n       (J,) multiplicities; edges (E, 2) and w (E,) of the network
-C       (K,) counts that the posterior expects, Σ_j n_j p(z_j = k | X)
+C       (K,) expected counts of the posterior, Σ_j n_j p(z_j = k | X)
 ======  ==================================================================
 """
 
@@ -17,18 +17,18 @@ from cgmm.primer.networks import derivative, log_z, marginals
 
 
 def prior_log_z(eta, n, edges, w):
-    """Log Z_prior: the network without the data."""
+    """Return log Z_prior, the log-normaliser without the data."""
     # [shental2003, eqs. 6 and 10], [lu2007, eq. 2.12]
     return log_z(n[:, None] * eta, edges, w)
 
 
 def prior_counts(eta, n, edges, w):
-    """(K,) Σ_j n_j p(z_j = k) without the data: ∂ log Z_prior / ∂ η."""
+    """Return (K,) prior counts Σ_j n_j p(z_j = k) = ∂ log Z_prior / ∂ η."""
     return n @ marginals(n[:, None] * eta, edges, w)
 
 
 def pseudo_log_z(eta, n, edges, w):
-    """Log Z_prior as if every edge stood alone."""
+    """Return log Z_prior as if no two edges shared a node."""
     one = logsumexp(n[:, None] * eta, axis=1, keepdims=True)
     p = np.exp(n[:, None] * eta - one)
     same = (p[edges[:, 0]] * p[edges[:, 1]]).sum(axis=1)
@@ -37,7 +37,7 @@ def pseudo_log_z(eta, n, edges, w):
 
 
 def pseudo_counts(eta, n, edges, w):
-    """(K,) ∂ pseudo_log_z / ∂ η: nodes alone, put right by each edge."""
+    """Return (K,) ∂ pseudo_log_z / ∂ η: sums over nodes and over edges."""
     a, b = edges.T
     p = softmax(n[:, None] * eta, axis=1)
     pulls = 1 + np.expm1(w)[:, None] * np.stack([p[b], p[a]])
@@ -46,7 +46,7 @@ def pseudo_counts(eta, n, edges, w):
 
 
 def newton(C, counts):
-    """(K,) π with counts(log π) = C, by Newton's method, in logs of both."""
+    """Solve counts(log π) = C for (K,) π by Newton's method on the logs."""
     eta = np.zeros(len(C))
     for _ in range(100):
         # [shental2003, eq. 11]
@@ -54,14 +54,14 @@ def newton(C, counts):
         if abs(missing).max() < 1e-11:
             break
         slope = derivative(lambda eta: np.log(counts(eta)), eta).T
-        # A constant in η changes no count: no step goes that way.
+        # Adding a constant to η changes no count; pinv ignores it.
         step = np.linalg.pinv(slope, 1e-6) @ missing
         eta = eta + step / max(1, abs(step).max())
     return np.exp(eta - logsumexp(eta))
 
 
 def constrained_em(X, theta, chunklet, n, edges, w, pool, n_iter):
-    """Yield θ and log p(X | θ, relations), the start first."""
+    """Yield θ and log p(X | θ, relations) in each iteration of EM."""
     for _ in range(n_iter):
         log_pi = np.log(theta.weights)
         log_p = log_densities(X, theta)

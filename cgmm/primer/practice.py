@@ -1,7 +1,8 @@
-"""Starts and ends of EM, empty components, a prior, how many. Chapter 3.
+"""Initialisation, stopping, empty components, prior and BIC. Chapter 3.
 
 ======  ==================================================================
-X, μ    points (N, D) and centres (K, D); steps: what an `em` yields
+X, μ    points (N, D) and centres (K, D)
+steps   iterator of pairs (θ, log p), such as the result of `em`
 N_k, S  counts (K,) and scatter (K, D, D) of the responsibilities
 Ψ, ν    inverse-Wishart prior: p(Σ) ∝ det(Σ)^(-(ν+D+1)/2) exp(-½ tr ΨΣ⁻¹)
 P, N    number of free parameters; of points
@@ -12,7 +13,7 @@ import numpy as np
 
 
 def far_points(X, K, rng):
-    """(K, D) centres, points drawn by squared distance from the others."""
+    """Draw (K, D) centres by k-means++: far points are more probable."""
     mu = X[[rng.integers(len(X))]]
     while len(mu) < K:
         gaps = ((X[:, None] - mu) ** 2).sum(axis=2).min(axis=1)
@@ -21,13 +22,13 @@ def far_points(X, K, rng):
 
 
 def nearest(X, mu):
-    """(N, K) r: each point belongs to the nearest of the centres."""
+    """Return (N, K) r that assigns each point to the nearest centre."""
     closest = ((X[:, None] - mu) ** 2).sum(axis=2).argmin(axis=1)
     return np.eye(len(mu))[closest]
 
 
 def until(steps, tol):
-    """The (θ, log p) of the steps, down to one that gains less than tol."""
+    """Yield the steps up to the first that gains less than tol."""
     before = -np.inf
     for theta, log_evidence in steps:
         yield theta, log_evidence
@@ -37,26 +38,26 @@ def until(steps, tol):
 
 
 def occupied(r):
-    """(N, at most K) r without the components that no point claims."""
+    """Return r without the columns of components that have no points."""
     return r[:, r.sum(axis=0) > 0]
 
 
 def map_covariances(N_k, S, Psi, nu):
-    """(K, D, D) the most probable covariances under the prior."""
+    """Return (K, D, D) MAP covariances under the inverse-Wishart prior."""
     D = S.shape[1]
     return (S + Psi) / (N_k + nu + D + 1)[:, None, None]
 
 
 def n_parameters(K, D):
-    """P: free numbers in weights, means and full covariances."""
+    """Return P, the number of free parameters with full covariances."""
     return (K - 1) + K * D + K * D * (D + 1) // 2
 
 
 def bic(log_evidence, P, N):
-    """-2 log p(X | θ) + P log N: the smaller, the better."""
+    """Return BIC = -2 log p(X | θ) + P log N; smaller is better."""
     return -2 * log_evidence + P * np.log(N)
 
 
 def aic(log_evidence, P):
-    """-2 log p(X | θ) + 2 P: the smaller, the better."""
+    """Return AIC = -2 log p(X | θ) + 2 P; smaller is better."""
     return -2 * log_evidence + 2 * P

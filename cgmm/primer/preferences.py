@@ -1,7 +1,7 @@
-"""Relations that may be wrong: certainties, support. Chapters 9 and 14.
+"""Relations that may be wrong: certainty and support. Chapters 9 and 14.
 
 ======  ==================================================================
-γ       certainty that a relation is right
+γ       certainty: probability that a relation is right
 w       (E,) log-weights: logit γ for "together", -logit γ for "apart"
 u       (J, K) unary log-potentials; edges (E, 2) pairs of nodes
 ======  ==================================================================
@@ -14,26 +14,26 @@ from cgmm.primer.networks import derivative, log_z
 
 
 def log_weights(are_together, gamma):
-    """(E,) w: log-odds of the certainty, with the sign of the relation."""
+    """Return (E,) w, logit γ with the sign of each relation."""
     # [lu2007, eqs. 2.15 and 5.1]
     return np.where(are_together, 1, -1) * logit(gamma)
 
 
 def certainty(w):
-    """(E,) γ of the relation that w > 0 or w < 0 states."""
+    """Return (E,) certainty γ of the relations with log-weights w."""
     return expit(np.abs(w))
 
 
 def log_p_of_answers(u, edges, w):
-    """Log p(X, answers | θ): relations as data, not as a condition."""
+    """Return log p(X, answers | θ): relations are data, not a condition."""
     return log_z(u, edges, w) - np.logaddexp(0, w).sum()
 
 
 def p_together(u, edges, w):
-    """(E,) p(z_a = z_b) = ∂ log Z / ∂ w_e, for finite w."""
+    """Return (E,) p(z_a = z_b) = ∂ log Z / ∂ w_e for finite w."""
     return derivative(lambda v: log_z(u, edges, v), w)
 
 
 def support(u, edges, w):
-    """(E,) log-odds that a relation is right, less its own word."""
+    """Return (E,) log-odds that a relation is right, without its own w."""
     return np.sign(w) * (logit(p_together(u, edges, w)) - w)

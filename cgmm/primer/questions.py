@@ -1,9 +1,9 @@
-"""The next question: information of an answer, and batches. Chapter 15.
+"""Choose the next question by the expected information. Chapter 15.
 
 ======  ==================================================================
 p       (P,) p(z_i = z_j) of each pair that could be asked about
-α, β    how often "apart" is said of a pair that is together, and "together"
-        of one that is not
+α       probability of the answer "apart" for a pair that is together
+β       probability of the answer "together" for a pair that is apart
 h       entropy of a coin, in nats
 ======  ==================================================================
 """
@@ -13,19 +13,19 @@ from scipy.special import entr
 
 
 def coin_entropy(p):
-    """h(p) in nats: how uncertain it is, yes or no."""
+    """Return h(p), the entropy in nats of an event with probability p."""
     return entr(p) + entr(1 - p)
 
 
 def answer_information(p, alpha, beta):
-    """(P,) what an answer is expected to tell of all assignments."""
+    """Return (P,) expected information of an answer on the assignments."""
     says_together = p * (1 - alpha) + (1 - p) * beta
     errs = p * coin_entropy(alpha) + (1 - p) * coin_entropy(beta)
     return coin_entropy(says_together) - errs
 
 
 def choose_pairs(values, pairs, group, n):
-    """Numbers of the n best pairs, no two of which touch one group."""
+    """Return indices of the n best pairs whose groups are all distinct."""
     taken, chosen = set(), []
     for e in np.argsort(-values, kind="stable"):
         ends = set(group[pairs[e]])
@@ -36,6 +36,6 @@ def choose_pairs(values, pairs, group, n):
 
 
 def farthest(X, known):
-    """The point farthest from all that are known: the next to ask about."""
+    """Return the point farthest from all known points, to ask about it."""
     gaps = np.linalg.norm(X[:, None] - X[known], axis=2)
     return gaps.min(axis=1).argmax()

@@ -1,10 +1,10 @@
-"""Gibbs sampling: single nodes, and clusters as wholes. Chapter 10.
+"""Gibbs sampling with moves of single nodes and of clusters. Chapter 10.
 
 ======  ==================================================================
-z       (J,) the joint assignment where the chain stands
+z       (J,) current joint assignment of the chain
 u       (J, K) unary log-potentials; edges (E, 2), weights w (E,)
 tied    (J,) cluster of each node: nodes that move together
-rng     numpy's generator of random numbers
+rng     NumPy's random number generator
 ======  ==================================================================
 """
 
@@ -13,14 +13,14 @@ from scipy.special import expit, logsumexp
 
 
 def around(j, edges, w):
-    """Neighbours of node j, each with the log-weight of its edge."""
+    """Return the neighbours of node j with the log-weights of the edges."""
     first, second = edges[:, 0] == j, edges[:, 1] == j
     ends = np.concatenate([edges[first, 1], edges[second, 0]])
     return list(zip(ends, np.concatenate([w[first], w[second]])))
 
 
 def given_others(j, z, u, edges, w):
-    """(K,) p(z_j = k | the states of all other nodes)."""
+    """Return (K,) p(z_j = k | states of all other nodes)."""
     f = u[j].copy()
     for b, x in around(j, edges, w):
         f[z[b]] += x
@@ -29,7 +29,7 @@ def given_others(j, z, u, edges, w):
 
 
 def single_moves(z, u, edges, w, rng):
-    """(J,) the assignment after each node, in turn, was drawn anew."""
+    """Redraw each node in turn; return the new (J,) assignment."""
     z = z.copy()
     for j in range(len(z)):
         z[j] = rng.choice(u.shape[1], p=given_others(j, z, u, edges, w))
@@ -37,7 +37,7 @@ def single_moves(z, u, edges, w, rng):
 
 
 def tie(z, states, edges, w, rng):
-    """(J,) clusters: nodes in two states that hold each other in place."""
+    """Draw (J,) clusters of nodes that may exchange the two states."""
     tied, inside = np.arange(len(z)), np.isin(z, states)
     for (a, b), x in zip(edges, w):
         content = (z[a] == z[b]) == (x > 0) and inside[a] and inside[b]
@@ -47,7 +47,7 @@ def tie(z, states, edges, w, rng):
 
 
 def cluster_move(z, u, edges, w, rng):
-    """(J,) the assignment after clusters exchanged two random states."""
+    """Redraw clusters in two random states; return the new (J,) z."""
     states = rng.choice(u.shape[1], size=2, replace=False)
     tied = tie(z, states, edges, w, rng)
     other = np.where(np.isin(z, states), states.sum() - z, z)
@@ -59,7 +59,7 @@ def cluster_move(z, u, edges, w, rng):
 
 
 def gibbs(u, edges, w, z, n_sweeps, rng):
-    """(J, K) mean over sweeps of p(z_j = k | where the others stand)."""
+    """Return (J, K) mean over sweeps of p(z_j = k | all other nodes)."""
     q = np.zeros(u.shape)
     for _ in range(n_sweeps):
         z = single_moves(z, u, edges, w, rng)
@@ -69,7 +69,7 @@ def gibbs(u, edges, w, z, n_sweeps, rng):
 
 
 def r_hat(x):
-    """R-hat of (chains, draws): how far chains disagree; 1 if they do not."""
+    """Return R-hat of draws (chains, draws); near 1 if chains agree."""
     halves = np.concatenate(np.split(x, 2, axis=1))
     n = halves.shape[1]
     within = halves.var(axis=1, ddof=1).mean()

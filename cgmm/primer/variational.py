@@ -1,9 +1,9 @@
-"""Instead of sums: mean field, belief propagation, and EM. Chapter 10.
+"""Approximate inference: mean field and belief propagation. Chapter 10.
 
 ======  ==================================================================
-q       (J, K) what is believed of each node
+q       (J, K) approximate marginals of the nodes
 u       (J, K) unary log-potentials; edges (E, 2), weights w (E,)
-m       from (b, j) to the log-message (K,) that b sends to j
+m       dict from (b, j) to the log-message (K,) from node b to node j
 ======  ==================================================================
 """
 
@@ -19,7 +19,7 @@ from cgmm.primer.sampling import around
 
 
 def mean_field(u, edges, w, n_sweeps):
-    """(J, K) the q that feels only the mean of its neighbours."""
+    """Return (J, K) mean-field q: each node uses its neighbours' means."""
     q = np.exp(u - logsumexp(u, axis=1, keepdims=True))
     for _ in range(n_sweeps):
         for j in range(len(u)):
@@ -30,21 +30,21 @@ def mean_field(u, edges, w, n_sweeps):
 
 
 def mean_field_bound(q, u, edges, w):
-    """B(q) = E_q[log weight(z)] + H(q), at most log Z; for finite u, w."""
+    """Return B(q) = E_q[log weight(z)] + H(q) ≤ log Z, for finite u, w."""
     together = (q[edges[:, 0]] * q[edges[:, 1]]).sum(axis=1)
     # [lu2007, eqs. 3.3 and 3.4]
     return (q * u).sum() + w @ together - xlogy(q, q).sum()
 
 
 def messages(u, edges, w, damping, n_sweeps):
-    """The messages m after so many rounds, none saying anything at first."""
+    """Return the messages m after n_sweeps rounds, starting from zeros."""
     weight = {(a, b): x for (a, b), x in zip(edges, w)}
     weight |= {(b, a): x for (a, b), x in weight.items()}
     m = {pair: np.zeros(u.shape[1]) for pair in weight}
     for _ in range(n_sweeps):
         for b, j in m:
             q = np.exp(log_belief(b, m, u, j))
-            # 1 + (e^w - 1) q, which keeps its digits where q is almost 1.
+            # This is 1 + (e^w - 1) q, but without cancellation for q near 1.
             said = q @ (1 - np.eye(len(q))) + np.exp(weight[b, j]) * q
             old = np.exp(m[b, j])
             m[b, j] = np.log((1 - damping) * said + damping * old)
@@ -52,19 +52,19 @@ def messages(u, edges, w, damping, n_sweeps):
 
 
 def log_belief(j, m, u, deaf_to):
-    """(K,) log of what j believes, of one neighbour (or None) not hearing."""
+    """Return (K,) log-belief of j without the message of one neighbour."""
     heard = [t for (b, to), t in m.items() if to == j and b != deaf_to]
     f = u[j] + sum(heard)
     return f - logsumexp(f)
 
 
 def beliefs(m, u):
-    """(J, K) q_j, which hears all its neighbours."""
+    """Return (J, K) beliefs q that use the messages of all neighbours."""
     return np.exp([log_belief(j, m, u, None) for j in range(len(u))])
 
 
 def bethe_log_z(m, u, edges, w):
-    """Bethe's log Z: of each node with its messages, less of each edge."""
+    """Return Bethe's log Z: a sum over nodes minus a sum over edges."""
     total = 0.0
     for j in range(len(u)):
         heard = [t for (_, to), t in m.items() if to == j]
@@ -76,14 +76,14 @@ def bethe_log_z(m, u, edges, w):
 
 
 def tree_bound(u, edges, w, trees):
-    """At least log Z: a mean over trees, edges stronger where rare."""
+    """Return an upper bound of log Z: the mean log Z of reweighted trees."""
     used = np.concatenate(trees)
     share = np.bincount(used, minlength=len(w)) / len(trees)
     return np.mean([log_z(u, edges[t], (w / share)[t]) for t in trees])
 
 
 def approximate_em(X, theta, chunklet, n, edges, w, pool, e_step, n_iter):
-    """Yield θ and (J, K) r by any E-step; weights by pseudo-likelihood."""
+    """Yield θ and (J, K) r of EM with an approximate E-step e_step."""
     for _ in range(n_iter):
         log_p = log_densities(X, theta)
         r = e_step(node_unaries(log_p, theta.weights, chunklet, n), edges, w)
