@@ -42,7 +42,7 @@ class Average(NamedTuple):
     """Total number of points in all batches."""
 
 
-def step(
+def add_batch(
     before: Average | None, about: Any, sums: Any, n_points: float, exponent: float
 ) -> Average:
     """Update the running average by the statistics ``sums`` of the next batch."""

@@ -193,7 +193,7 @@ class Partition(NamedTuple):
         # Error messages must contain the row numbers in the whole array.
         names = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         model = apply(side._replace(first_points=names[side.first_points]))
-        return cls(X, model.blocks(X), model, (X, rows, side, apply))
+        return cls(X, model.divide(X), model, (X, rows, side, apply))
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
         return Partition.of, self.made_of

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.given import explain_missing, is_dask, read_rows
 from cgmm.inference import ENGINES
-from cgmm.large.batches import Average, add_statistics, scale_statistics, step
+from cgmm.large.batches import Average, add_batch, add_statistics, scale_statistics
 from cgmm.large.blocks import Blocks, Points, workers
 from cgmm.mixture.doubts import describe_doubted_relations
 from cgmm.mixture.family import Family, log_joint
@@ -137,14 +137,14 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _family(self) -> Family[Any]:
         """Return the family of the components, with the settings of its M-step."""
 
-    def _read(self, X: ArrayLike) -> Any:
+    def _read_points(self, X: ArrayLike) -> Any:
         """Check the training points and return them in the format of the family."""
         least = max(2, self.n_components)
         return validate_data(self, X, dtype=np.float64, order="F", ensure_min_samples=least)
 
     def _read_chunks(self, X: Any) -> Any:
         """Check the training points of a dask.array; by default, load all of them into memory."""
-        return self._read(X)
+        return self._read_points(X)
 
     def _read_new(self, X: ArrayLike) -> Any:
         """Check new points: they must have the same columns as the training points."""
@@ -266,7 +266,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             self._warn_of_misreadings(X, y, labels, **relations)
         theta = self._get_theta() if self.warm_start and hasattr(self, "weights_") else None
         with explain_missing(X):
-            points = self._read_chunks(X) if is_dask(X) else self._read(X)
+            points = self._read_chunks(X) if is_dask(X) else self._read_points(X)
         side, rng = self._build_side(points.shape[0], **known), random_source(self.random_state)
         with (
             nullcontext() if side.is_empty else naming(side.first_points, "point"),
@@ -280,7 +280,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             best = self._find_best_run(problem, starts)
             # This step may take long. It precedes storing, so an interrupt cannot leave a fit that
             # is stored only in part.
-            fitted = problem.assign(best, self.store_responsibilities)
+            fitted = problem.assign_points(best, self.store_responsibilities)
         self._store_results(problem, best, fitted)
         # Warnings come after storing, because the user may turn warnings into errors.
         self._warn_user(best, fitted, points, known)
@@ -332,7 +332,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _choose_starts(
         self, points: Any, side: SideInformation, rng: Rng, theta: Any
     ) -> list[Callable[[], Any]]:
-        """Return one function per run that returns the initial θ; a given ``theta`` is the only."""
+        """Return a function per run that returns the initial θ; only one if ``theta`` is given."""
         if theta is not None:
             self._require_same_shape(theta, points)
             return [lambda: theta]
@@ -347,9 +347,9 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         evidence has no upper bound. If all runs collapse, the one from the best start is kept.
         """
         one_run = partial(
-            follow, partial(problem.steps, starts), tol=self.tol, max_iter=self.max_iter,
+            follow, partial(problem.iterate_em, starts), tol=self.tol, max_iter=self.max_iter,
             verbose=self.verbose, rate=partial(self._score, problem) if len(starts) > 1 else None,
-            report=problem.report,
+            report=problem.correct_evidence,
         )  # fmt: skip
         n_runs = min(self.n_init + (len(starts) > self.n_init), len(starts))
         return best_of(one_run, n_runs, len(starts), self._is_usable)
@@ -363,7 +363,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return 0.0
 
     def _is_usable(self, run: Run) -> bool:
-        """Return False if a component collapsed onto one or two points (checked for "auto")."""
+        """Return whether a run may be kept; with "auto", no component may have collapsed."""
         init = getattr(self, "init_params", "")
         is_portfolio = isinstance(init, str) and init == "auto"
         return not (is_portfolio and self._has_collapsed(run.parameters))
@@ -462,7 +462,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         batch = batch.compute() if is_dask(X) else X
         theta = self._get_theta() if hasattr(self, "weights_") else None
         with explain_missing(batch):
-            points = self._read(batch) if theta is None else self._read_new(batch)
+            points = self._read_points(batch) if theta is None else self._read_new(batch)
         if getattr(points, "has_gaps", False):
             raise ValueError(NO_BATCHES_WITH_GAPS)
         side = self._build_side(points.shape[0], sample_weight, labels=labels)
@@ -470,11 +470,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         with workers(self.n_jobs) as map_blocks:
             data = Blocks.of(points, side, ENGINES["auto"], self.n_components, map=map_blocks)
             theta = self._choose_starts(points, side, rng, theta)[0]()
-            before: Average | None = getattr(self, "_batches", None)
-            about = theta if before is None else before.about
+            last: Average | None = getattr(self, "_batches", None)
+            about = theta if last is None else last.about
             half = partial(expectation, theta, family=family, keep=False, about=about)
             _, counts, _, statistics = reduce(add_statistics, data.each(half))
-            after = step(before, about, (counts, statistics), side.n_points, self.step_exponent)
+            after = add_batch(last, about, (counts, statistics), side.n_points, self.step_exponent)
             # The averages are multiplied by the number of points so far, so that a pseudo-count has
             # the same effect as in ``fit``.
             counts, statistics = scale_statistics(after.mean, after.n_points)
@@ -508,7 +508,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         side = SideInformation.build(points.shape[0], **known, sampling=sampling)
         with naming(side.first_points, "point"), WarnedOnce(ApproximationWarning):
             model = apply_engine(side, inference, engine, len(theta.weights))
-            return points, model, model.blocks(points).gather(partial(assign_block, theta, True))
+            return points, model, model.divide(points).gather(partial(assign_block, theta, True))
 
     def predict(
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
@@ -712,7 +712,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return float(-2 * self._evidence(X)[0] + 2 * self._count_free_parameters())
 
     def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
-        """Return log-evidence and number of points, of the given points or of the fit."""
+        """Return log-evidence and number of the given points, or of the training points."""
         if X is not None:
             log_densities = self.score_samples(X)
             return float(log_densities.sum()), len(log_densities)
@@ -783,4 +783,4 @@ class ImputingMixture(ConstrainedMixture):
 
     @abstractmethod
     def _impute(self, X: ArrayLike, r: FloatArray, rng: Rng | None) -> Any:
-        """Fill in missing values, given the (N, K) responsibilities; without rng, expectations."""
+        """Fill in missing values, given (N, K) responsibilities; without rng, by expectations."""

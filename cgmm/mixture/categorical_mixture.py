@@ -19,7 +19,7 @@ from cgmm.network import Engine
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
 
-# If ``n_categories`` is not given, the categories inferred from X may number at most this many.
+# Maximum total number of categories that is inferred from X if ``n_categories`` is not given.
 MOST_CATEGORIES = 1_000_000
 
 
@@ -123,7 +123,7 @@ class ConstrainedCategoricalMixture(ConstrainedMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X: ArrayLike) -> csr_array:
+    def _read_points(self, X: ArrayLike) -> csr_array:
         X = validate_data(self, X, dtype="numeric", ensure_min_samples=max(2, self.n_components))
         self.n_categories_ = self._count_categories(X)
         return one_hot(X, self.n_categories_)

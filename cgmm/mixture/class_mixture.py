@@ -56,7 +56,7 @@ class ClassParameters(NamedTuple):
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        """(N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m)."""
+        """Return (N, C) log p(x_i | class c) = log Σ_m ρ_m N(x_i | μ_m, Σ_m)."""
         # Hastie and Tibshirani (1996), eq. 1: a class is a mixture
         return np.logaddexp.reduceat(log_joint(X, self.components).T, self.starts).T
 

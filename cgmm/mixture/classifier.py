@@ -251,7 +251,7 @@ class SemiSupervisedGaussianClassifier(Versioned, ClassifierMixin, BaseEstimator
         self, X: ArrayLike, *, must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None, preferences: ArrayLike | None = None,
     ) -> NDArray[Any]:  # fmt: skip
-        """Return the most probable class of each point, alone or jointly with related points.
+        """Return the most probable class of each point, given the relations among the points.
 
         Parameters
         ----------

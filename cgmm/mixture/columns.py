@@ -45,7 +45,7 @@ class Columns(NamedTuple):
         columns = get_columns(X)
         is_categorical = find_categorical_columns(columns, categorical_features)
         categories = [
-            distinct_entries(name, column)
+            find_categories(name, column)
             for (name, column), is_one in zip(columns.items(), is_categorical, strict=True)
             if is_one
         ]
@@ -99,7 +99,7 @@ def check_table(X: Any, n_least: int = 1) -> Any:
 
 
 def encode_table(X: Any) -> tuple[FloatArray, int]:
-    """Return a table of numeric columns, then category codes; and the number of the numeric."""
+    """Return numeric columns followed by category codes, and the number of numeric columns."""
     table = check_table(X, 2)
     numbers, codes = Columns.learn(table, FROM_DTYPE).read(table, unknown_is_missing=False)
     return np.hstack([numbers, np.where(codes < 0, np.nan, codes)]), numbers.shape[1]
@@ -137,7 +137,7 @@ def holds_categories(column: Any) -> bool:
     return has_objects and any(isinstance(entry, str | bool | np.bool_) for entry in column)
 
 
-def distinct_entries(name: Any, column: Any) -> list[Any]:
+def find_categories(name: Any, column: Any) -> list[Any]:
     """Return the sorted categories of a column, numbers before strings."""
     found = {entry for entry in np.asarray(column).tolist() if not is_missing(entry)}
     if not found:

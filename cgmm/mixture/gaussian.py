@@ -140,7 +140,7 @@ def whiten(covariances: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return whiteners W_k, in the shape of the covariances, and (K,) log-determinants log|Σ_k|."""
     if covariances.ndim == 2:
         if not ((covariances >= SMALLEST_DEVIATION**2) & (covariances < np.inf)).all():
-            raise ValueError(_name_singular(covariances))
+            raise ValueError(_describe_singular(covariances))
         deviations = np.sqrt(covariances)
         return 1 / deviations, 2 * np.log(deviations).sum(axis=1)
     factors = _cholesky(covariances)
@@ -153,7 +153,7 @@ def _cholesky(covariances: FloatArray) -> FloatArray:
     try:
         factors = cast("FloatArray", np.linalg.cholesky(covariances))
     except np.linalg.LinAlgError:
-        raise ValueError(_name_singular(covariances)) from None
+        raise ValueError(_describe_singular(covariances)) from None
     diagonals = np.einsum("kdd->kd", factors)
     # A squared diagonal entry is the variance of a variable given those before it. If it is below
     # the rounding error of the variance itself, it consists of noise.
@@ -161,11 +161,11 @@ def _cholesky(covariances: FloatArray) -> FloatArray:
     rounding = 8 * np.finfo(float).eps * variances.shape[1] * variances
     usable = (diagonals >= SMALLEST_DEVIATION) & (np.square(diagonals) > rounding)
     if not usable.all() or not np.isfinite(factors).all():
-        raise ValueError(_name_singular(covariances))
+        raise ValueError(_describe_singular(covariances))
     return factors
 
 
-def _name_singular(covariances: FloatArray) -> str:
+def _describe_singular(covariances: FloatArray) -> str:
     """Return an error message that names the component with a singular covariance."""
     entries = covariances.reshape(len(covariances), -1)
     finite = np.isfinite(entries).all(axis=1)

@@ -299,7 +299,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X: ArrayLike) -> Any:
+    def _read_points(self, X: ArrayLike) -> Any:
         # Blocks are read column by column, so the array is column-major.
         as_is = {"dtype": np.float64, "order": "F"}
         if isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64):
@@ -472,7 +472,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
             return np.array(points)
         if hasattr(theta, "split_responsibilities"):  # classes with several Gaussians
             r, theta = theta.split_responsibilities(points, r), theta.components
-        return points.completed(theta, r, rng)
+        return points.fill_in(theta, r, rng)
 
     def _count_free_parameters(self) -> int:
         return POOLINGS[self._type].n_free(ConstrainedGaussianMixture._get_theta(self))

@@ -359,7 +359,7 @@ def follow(
                     break
                 if np.isnan(posterior.log_evidence):
                     path.append(posterior.responsibilities)
-                    gain = _measure_movement(path)
+                    gain = _measure_change(path)
                 elif before is not None:
                     gained = posterior.log_evidence - before.posterior.log_evidence
                     gain = abs(gained) / posterior.n_points
@@ -378,16 +378,16 @@ def follow(
     return run if rate is None else run._replace(surrogate=rate(run))
 
 
-def _measure_movement(path: Sequence[FloatArray]) -> float:
+def _measure_change(path: Sequence[FloatArray]) -> float:
     """Return the mean responsibility moved in the last step, or 0 if it fluctuates randomly."""
-    steps = [_mean_moved(*pair) for pair in pairwise(path)]
+    steps = [_mean_change(*pair) for pair in pairwise(path)]
     are_small = len(steps) == LAG and max(steps) <= LARGEST
-    if are_small and _mean_moved(path[0], path[-1]) <= STEPS * np.mean(steps):
+    if are_small and _mean_change(path[0], path[-1]) <= STEPS * np.mean(steps):
         return 0.0
     return steps[-1] if steps else np.inf
 
 
-def _mean_moved(before: FloatArray, after: FloatArray) -> float:
+def _mean_change(before: FloatArray, after: FloatArray) -> float:
     """Return the responsibility that moved between components, averaged over points."""
     return float(np.abs(after - before).sum(axis=1).mean() / 2)
 

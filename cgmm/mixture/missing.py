@@ -180,7 +180,7 @@ class PointsWithGaps:
             second = np.einsum("kdd->kd", second)
         return counts, first, second.sum(axis=0, keepdims=True) if shared else second
 
-    def completed(
+    def fill_in(
         self, theta: Parameters, responsibilities: FloatArray, rng: Rng | None = None
     ) -> FloatArray:
         """Fill in missing values by expectations, or by draws if ``rng`` is given."""
@@ -196,7 +196,7 @@ class PointsWithGaps:
         return complete
 
     @cached_property
-    def single(self) -> Parameters:
+    def gaussian(self) -> Parameters:
         """A single Gaussian fitted to all points, with D pseudo-points of uncorrelated columns."""
         variances = np.nanvar(self.values, axis=0)
         # A constant column gets a variance that is tiny compared with the others.
@@ -217,8 +217,8 @@ class PointsWithGaps:
 
     def repeat_single(self, n_components: int, diagonal: bool) -> Parameters:
         """Return K components that all equal the single Gaussian of all points."""
-        weights, means, covariances = self.single
-        covariances = self.single.variances if diagonal else covariances
+        weights, means, covariances = self.gaussian
+        covariances = self.gaussian.variances if diagonal else covariances
         return Parameters(
             *(np.repeat(of, n_components, axis=0) for of in (weights, means, covariances))
         )
@@ -226,7 +226,7 @@ class PointsWithGaps:
     @cached_property
     def filled(self) -> FloatArray:
         """(N, D) points whose missing values are filled in by regression, for initialisation."""
-        return np.asfortranarray(self.completed(self.single, np.ones((len(self), 1))))
+        return np.asfortranarray(self.fill_in(self.gaussian, np.ones((len(self), 1))))
 
 
 def with_gaps(X: FloatArray, *, is_new: bool = False, rows_may_be_empty: bool = False) -> Any:

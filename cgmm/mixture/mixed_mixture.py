@@ -151,7 +151,7 @@ class MixedMixture(ImputingMixture):
 
     # ------------------------------------------------------------------ the family
 
-    def _read(self, X: ArrayLike) -> MixedPoints:
+    def _read_points(self, X: ArrayLike) -> MixedPoints:
         table = check_table(X, max(2, self.n_components))
         validate_data(self, table, skip_check_array=True)
         self._columns = Columns.learn(table, self.categorical_features)
@@ -223,9 +223,9 @@ class MixedMixture(ImputingMixture):
             self.means_, covariances = parameters.parts[0][1:]
             self.covariances_ = np.array(POOLINGS[self.covariance_type].reduce(covariances))
         if self.is_categorical_.any():
-            self.probabilities_ = self._by_column(parameters.parts[-1].probabilities)
+            self.probabilities_ = self._split_by_column(parameters.parts[-1].probabilities)
 
-    def _by_column(self, probabilities: FloatArray) -> list[FloatArray]:
+    def _split_by_column(self, probabilities: FloatArray) -> list[FloatArray]:
         """Split (N, Σ_d C_d) probabilities into one (N, C_d) array per categorical column."""
         return np.split(probabilities, np.cumsum(self._columns.sizes)[:-1], axis=1)
 
@@ -249,11 +249,11 @@ class MixedMixture(ImputingMixture):
         """Fill in missing numbers and codes, given (N, K) responsibilities."""
         parts = self._get_theta().parts
         if np.isnan(numbers).any():
-            numbers = PointsWithGaps(numbers).completed(parts[0], r, rng)
+            numbers = PointsWithGaps(numbers).fill_in(parts[0], r, rng)
         if (codes < 0).any():
             probabilities = r @ parts[-1].probabilities
             if rng is None:
-                columns = self._by_column(probabilities)
+                columns = self._split_by_column(probabilities)
                 found = np.column_stack([column.argmax(axis=1) for column in columns])
             else:
                 found = draw_categories(probabilities, Categories(self._columns.sizes), rng)

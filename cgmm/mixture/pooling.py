@@ -154,7 +154,7 @@ class Pooling(NamedTuple):
                 found = moments_about(means, X[part], r, self.diagonal, self.shared)
             else:
                 counts, first, second = products.shifted_moments((phi @ r).T, shifts, self.diagonal)
-                found = counts, first, self._sum(second)
+                found = counts, first, self._sum_if_shared(second)
             total = tuple(map(np.add, total, found))
         return cast("Statistics", total)
 
@@ -188,7 +188,7 @@ class Pooling(NamedTuple):
             moved = counts[:, None] * np.square(shifts)
         else:
             moved = counts[:, None, None] * (shifts[:, :, None] * shifts[:, None, :])
-        scatter = second - self._sum(moved)
+        scatter = second - self._sum_if_shared(moved)
         regular = np.ones(means.shape[1]) if self.diagonal else np.eye(means.shape[1])
         # [schmidt2016, sect. 3.2], pooled according to the covariance type
         counted = np.maximum(counts, SMALLEST_COUNT)
@@ -239,7 +239,7 @@ class Pooling(NamedTuple):
             return 0.0
         return self.prior.log_density(parameters.covariances, self.shared)
 
-    def _sum(self, matrices: FloatArray) -> FloatArray:
+    def _sum_if_shared(self, matrices: FloatArray) -> FloatArray:
         return matrices.sum(axis=0, keepdims=True) if self.shared else matrices
 
     def _moved_too_far(
@@ -252,39 +252,39 @@ class Pooling(NamedTuple):
         return np.asarray((left < moved / MOST_DEVIATIONS**2).any(axis=1))
 
 
-def _full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
+def _combine_full(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     return scatter / counts[:, None, None]
 
 
-def _tied(counts: FloatArray, scatter: FloatArray) -> FloatArray:
+def _combine_tied(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     return scatter.sum(axis=0, keepdims=True) / counts.sum()
 
 
-def _diag(counts: FloatArray, scatter: FloatArray) -> FloatArray:
+def _combine_diag(counts: FloatArray, scatter: FloatArray) -> FloatArray:
     diagonals = scatter if scatter.ndim == 2 else np.einsum("kdd->kd", scatter)
     return diagonals / counts[:, None]
 
 
-def _spherical(counts: FloatArray, scatter: FloatArray) -> FloatArray:
-    return _diag(counts, scatter).mean(axis=1, keepdims=True)
+def _combine_spherical(counts: FloatArray, scatter: FloatArray) -> FloatArray:
+    return _combine_diag(counts, scatter).mean(axis=1, keepdims=True)
 
 
 POOLINGS: dict[str, Pooling] = {
     "full": Pooling(
-        _full, diagonal=False, shared=False, n_parameters=lambda k, d: k * d * (d + 1) // 2,
+        _combine_full, diagonal=False, shared=False, n_parameters=lambda k, d: k * d * (d + 1) // 2,
         shape=lambda k, d: (k, d, d), expand=lambda c, k, d: c, reduce=lambda c: c,
     ),
     "tied": Pooling(
-        _tied, diagonal=False, shared=True, n_parameters=lambda k, d: d * (d + 1) // 2,
+        _combine_tied, diagonal=False, shared=True, n_parameters=lambda k, d: d * (d + 1) // 2,
         shape=lambda k, d: (d, d), expand=lambda c, k, d: np.broadcast_to(c, (k, d, d)),
         reduce=lambda c: c[0],
     ),
     "diag": Pooling(
-        _diag, diagonal=True, shared=False, n_parameters=lambda k, d: k * d,
+        _combine_diag, diagonal=True, shared=False, n_parameters=lambda k, d: k * d,
         shape=lambda k, d: (k, d), expand=lambda c, k, d: c, reduce=lambda c: c,
     ),
     "spherical": Pooling(
-        _spherical, diagonal=True, shared=False, n_parameters=lambda k, d: k,
+        _combine_spherical, diagonal=True, shared=False, n_parameters=lambda k, d: k,
         shape=lambda k, d: (k,), expand=lambda c, k, d: np.broadcast_to(c[:, None], (k, d)),
         reduce=lambda c: c[:, 0],
     ),
@@ -423,7 +423,7 @@ class CovariancePrior(NamedTuple):
         if isinstance(given, str):
             # Fraley and Raftery (2007), sect. 2.2: K components share the volume of all the data
             is_complete = not isinstance(X, PointsWithGaps)
-            scatter = np.atleast_2d(np.cov(X.T)) if is_complete else X.single.covariances[0]
+            scatter = np.atleast_2d(np.cov(X.T)) if is_complete else X.gaussian.covariances[0]
             return cls(n_dims + 2, scatter / n_components ** (2 / n_dims))
         degrees, scale = float(given[0]), np.asarray(given[1], dtype=float)
         is_square = scale.shape == (n_dims, n_dims) and np.allclose(scale, scale.T)

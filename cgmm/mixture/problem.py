@@ -105,7 +105,7 @@ class PlainProblem:
     log_z_prior: Callable[[FloatArray], float] = zero_log_z_prior
     """Function from weights (K,) to the log Z_prior that the update assumes."""
 
-    def steps(
+    def iterate_em(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
         """Return the iterations of EM from the start with this number."""
@@ -113,7 +113,7 @@ class PlainProblem:
         theta = starts[number]()
         return em(self.data, theta, self.side, None, self.family, update, log_z_prior=log_z_prior)
 
-    def report(self, run: Run) -> Run:
+    def correct_evidence(self, run: Run) -> Run:
         """Return the run with the log-evidence that the estimator reports."""
         return run
 
@@ -121,7 +121,7 @@ class PlainProblem:
         """Return the score for comparing runs, the log-evidence."""
         return run.posterior.log_evidence
 
-    def assign(self, run: Run, keep: bool) -> FitResult:
+    def assign_points(self, run: Run, keep: bool) -> FitResult:
         """Return the final assignment of a run; it includes r_ik if ``keep``."""
         r: Any = run.posterior.responsibilities
         if r is None:
@@ -138,17 +138,17 @@ class Problem(PlainProblem):
     model: AssignmentModel = field(kw_only=True)
     map: Map = field(kw_only=True)
 
-    def steps(
+    def iterate_em(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
         """Return the iterations of EM from a start; apply an engine with a state anew per run."""
         if number > 0 and self.model.inference.is_stateful:
-            self.data = self.model.blocks(self.points, self.map)
-        return super().steps(starts, number)
+            self.data = self.model.divide(self.points, self.map)
+        return super().iterate_em(starts, number)
 
-    def report(self, run: Run) -> Run:
+    def correct_evidence(self, run: Run) -> Run:
         """Return the run with the log-evidence that uses the best available log Z_prior."""
-        return self.model.report(run)
+        return self.model.correct_evidence(run)
 
     def score(self, run: Run) -> float:
         """Return the log-evidence of a run, or its surrogate if the engine is not exact."""
@@ -156,10 +156,10 @@ class Problem(PlainProblem):
             return run.posterior.log_evidence
         return self.model.classification_likelihood(self.points, run)
 
-    def assign(self, run: Run, keep: bool) -> FitResult:
+    def assign_points(self, run: Run, keep: bool) -> FitResult:
         """Return the final assignment of a run; it includes r_ik if ``keep`` or labels need it."""
         model, theta = self.model, run.parameters
-        found = super().assign(run, keep or model.needs_joint_labels)
+        found = super().assign_points(run, keep or model.needs_joint_labels)
         found = found._replace(evidence_exact=model.has_exact_evidence(run), results=model.results)
         if not model.needs_joint_labels:
             return found
@@ -186,7 +186,7 @@ def build_problem(
         blocks = Blocks.of(points, side, ENGINES["auto"], n_components, map=map)
         return PlainProblem(points, side, family, blocks)
     model = choose_model(side, inference, weights, n_components, rng)
-    data = model.cluster(points) if isinstance(points, Chunks) else model.blocks(points, map)
+    data = model.distribute(points) if isinstance(points, Chunks) else model.divide(points, map)
     return Problem(
         points, model.side, family, data, model.engine, model.update, model.update_weights,
         model.log_z_prior, model=model, map=map,
@@ -257,7 +257,7 @@ class AssignmentModel:
         """True if choosing the most probable component of each point may break a relation."""
         return len(self.graph.edges) > 0 or not self.inference.finds_best
 
-    def blocks(self, X: Points, map: Map = map) -> Blocks:
+    def divide(self, X: Points, map: Map = map) -> Blocks:
         """Divide the points into blocks; an approximate engine gets a single block.
 
         An approximate engine may keep a state between calls, so it is applied anew for each run.
@@ -270,7 +270,7 @@ class AssignmentModel:
         whole = not self.inference.finds_best
         return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
 
-    def cluster(self, chunks: Chunks) -> Cluster:
+    def distribute(self, chunks: Chunks) -> Cluster:
         """Divide a dask.array into partitions, and apply the engine to each on its worker."""
         if not self.inference.finds_best:
             raise ValueError(
@@ -286,7 +286,7 @@ class AssignmentModel:
 
     # ------------------------------------------------------------------ results of a run
 
-    def report(self, run: Run) -> Run:
+    def correct_evidence(self, run: Run) -> Run:
         """Return the run with the log-evidence that uses the best available log Z_prior."""
         evidence, weights = run.posterior.log_evidence, run.parameters.weights
         if self.update != "cautious" or self.prior is None or np.isnan(evidence):
@@ -370,7 +370,7 @@ def resolve_engine(inference: str | Engine, rng: Rng) -> Engine:
     return named_engine(inference)
 
 
-def _limit_engine(side: SideInformation, n_components: int, n_calls: int) -> Engine:
+def _auto_engine(side: SideInformation, n_components: int, n_calls: int) -> Engine:
     """Return the engine "auto" with 1 / n_calls of the budget of a fit for each call."""
     whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
     return partial(cast("Any", ENGINES["auto"]), max_operations=whole / n_calls)
@@ -396,11 +396,11 @@ def choose_model(
     """Build the model of a fit: apply the engine, and choose the update of the weights."""
     engine, is_auto = resolve_engine(inference, rng), inference in AUTOMATIC
     if is_auto:
-        engine = _limit_engine(side, n_components, CALLS_OF_A_FIT)
+        engine = _auto_engine(side, n_components, CALLS_OF_A_FIT)
     model = apply_engine(side, inference, engine, n_components)
     if is_auto and weights == "auto":
         # If the exact counts of the prior would cost too much, the cautious update is used.
-        engine = _limit_engine(side, n_components, PRIOR_CALLS_OF_A_FIT)
+        engine = _auto_engine(side, n_components, PRIOR_CALLS_OF_A_FIT)
     prior = Prior(model.side, engine)
     with suppress_warnings():
         approximates = model.inference.approximates(model.allowed_unaries)
@@ -411,7 +411,7 @@ def choose_model(
     if model.update == safe == "cautious":
         # The cautious update does not use the normaliser of the network, so only the reported
         # evidence needs it, once.
-        pairs, engine = SelectedPairs(model.side), _limit_engine(side, n_components, CALLS_OF_A_FIT)
+        pairs, engine = SelectedPairs(model.side), _auto_engine(side, n_components, CALLS_OF_A_FIT)
         model.log_z_prior = lambda weights: float(pairs.log_z(weights))
         model.prior = Prior(model.side, engine)
         return model

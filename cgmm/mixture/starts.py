@@ -152,7 +152,7 @@ class Batch(NamedTuple):
         prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
         prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
         if gaps is not None and ball.ndim == 2:
-            prior = prior[0, 0] * gaps.single.covariances[0]
+            prior = prior[0, 0] * gaps.gaussian.covariances[0]
         mask = side.mask(n_components)
         return cls(
             n_components, covariance_type, phi, sums, means, ball, total, prior, side,
@@ -175,7 +175,7 @@ class Batch(NamedTuple):
         return self.ball.ndim == 1
 
     @property
-    def supports_free(self) -> bool:
+    def has_enough_points(self) -> bool:
         """True if the fit has one covariance per component, and enough points to estimate it."""
         per_component = self.side.n_points / self.n_components
         least = 2 if self.is_diagonal else self.means.shape[1] + 2
@@ -316,7 +316,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
         if not len(moving):
             break
         log_messages = None if log_messages is None else log_messages[:, goes_on]
-        components = components.of_runs(goes_on)
+        components = components.select_runs(goes_on)
     cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_gain(batch, counts, stage)
     return Runs(r, evidence, evidence - cost)
 
@@ -335,7 +335,7 @@ class Components(NamedTuple):
     theta: Parameters | None = None
     """With missing values: the K S components as if they belonged to one mixture."""
 
-    def of_runs(self, chosen: BoolArray) -> Components:
+    def select_runs(self, chosen: BoolArray) -> Components:
         """Select the parameters of some runs, as far as the next M-step needs them."""
         if self.theta is None:
             return self
@@ -358,7 +358,7 @@ def maximise(
     find, write = (
         (shared_moments, shared_parameters)
         if batch.shares(stage)
-        else (separate_moments, separate_parameters)
+        else (unshared_moments, unshared_parameters)
     )
     counts, means, scatter = find(batch, r, shape)
     covariances = restrict_covariances(batch, scatter, stage)
@@ -398,7 +398,7 @@ def maximise_with_gaps(
     return Components(np.empty(0), 0.0, log_weights, counts.reshape(K, S), theta)
 
 
-def separate_parameters(
+def unshared_parameters(
     batch: Batch, means: FloatArray, whiteners: FloatArray, constants: FloatArray
 ) -> tuple[FloatArray, float]:
     """Return (K S, P) natural parameters of components that do not share a covariance."""
@@ -416,18 +416,18 @@ def shared_parameters(
     n_runs, n_dims = len(whiteners), means.shape[1]
     nothing = np.zeros((n_runs, n_dims))
     quadratic = products.natural_parameters(nothing, whiteners, constants)[:, n_dims + 1 :]
-    of_runs = means.reshape(-1, n_runs, n_dims)
+    run_means = means.reshape(-1, n_runs, n_dims)
     if batch.is_diagonal:
-        linear = of_runs * np.square(whiteners)
+        linear = run_means * np.square(whiteners)
     else:
         precisions = whiteners.transpose(0, 2, 1) @ whiteners
-        linear = (of_runs[:, :, None] @ precisions)[:, :, 0]
-    first = constants - 0.5 * (linear * of_runs).sum(axis=2)
+        linear = (run_means[:, :, None] @ precisions)[:, :, 0]
+    first = constants - 0.5 * (linear * run_means).sum(axis=2)
     natural = np.concatenate([first[:, :, None], linear], axis=2).reshape(-1, n_dims + 1)
     return natural, quadratic @ batch.sums[n_dims + 1 :]
 
 
-def separate_moments(
+def unshared_moments(
     batch: Batch, r: FloatArray, shape: tuple[int, int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts (K S,), means (K S, D) and covariances (K, S, ...) of each component.
@@ -454,12 +454,12 @@ def shared_moments(
     sums = r @ batch.phi[:, : n_dims + 1]
     counts = sums[:, 0]
     means = sums[:, 1:] / np.maximum(counts, 1e-9)[:, None]
-    of_runs = means.reshape(*shape, n_dims)
-    weighted = of_runs * counts.reshape(*shape, 1)
+    run_means = means.reshape(*shape, n_dims)
+    weighted = run_means * counts.reshape(*shape, 1)
     if batch.is_diagonal:
-        between = (weighted * of_runs).sum(axis=0)
+        between = (weighted * run_means).sum(axis=0)
     else:
-        between = weighted.transpose(1, 2, 0) @ of_runs.transpose(1, 0, 2)
+        between = weighted.transpose(1, 2, 0) @ run_means.transpose(1, 0, 2)
     within = batch.total - between
     n_points = counts.reshape(shape).sum(axis=0)
     return counts, means, ((within + batch.prior) / append_axes(n_points + 1, within))[None]
@@ -509,10 +509,10 @@ def perform_e_step(
     r = np.exp(np.subtract(u, top, out=u), out=u)
     totals = r.sum(axis=0)
     r /= totals
-    of_nodes = np.log(totals) + top
+    node_log_z = np.log(totals) + top
     copies = batch.side.copies
-    of_nodes = of_nodes.sum(axis=1) if copies is None else of_nodes @ copies
-    return of_nodes + of_edges + log_shared, r, log_messages
+    node_log_z = node_log_z.sum(axis=1) if copies is None else node_log_z @ copies
+    return node_log_z + of_edges + log_shared, r, log_messages
 
 
 def pass_messages(
@@ -622,7 +622,7 @@ def portfolio(
     Notes
     -----
     The stages use equal balls, a shared covariance, and the covariances of the fit. Each stage
-    starts from its own seeds and from the best two groupings of the stage before. Its best runs get
+    starts from its own seeds and from the best two groupings of the previous stage. Its best runs get
     additional iterations, and :func:`split_and_merge` improves the best stage. The stage with the
     highest score is chosen (Schwarz, 1978). A shared covariance finds elongated classes that
     separate covariances miss, but its score is low if classes differ in shape. Groupings of a
@@ -652,7 +652,7 @@ def portfolio(
     order = select_distinct(runs.scores, margin)[: KEPT * n_init]
     r, scores = runs.r[:, order], runs.scores[order]
     found = [r[:, s] for s in range(len(order))]
-    if stage != FREE and batch.supports_free:
+    if stage != FREE and batch.has_enough_points:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
         scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.n_unsupported(released.r)
         order = select_distinct(scores, margin)
@@ -691,7 +691,7 @@ class Stages:
     def run(self) -> None:
         """Run all stages, then improve the best one by moves."""
         for stage in (BALLS, SHARED, FREE):
-            if stage != FREE or self.batch.supports_free:
+            if stage != FREE or self.batch.has_enough_points:
                 self.ends.append((stage, self.run_from_seeds(stage)))
         stage, runs = self.best()
         margin = SAME_MAXIMUM * self.batch.side.n_points
@@ -701,7 +701,7 @@ class Stages:
         while n_failed < MOST_FAILED_ROUNDS:
             n_moves = min(N_MOVES, max(2, self.n_affordable_runs(stage)))
             moves = split_and_merge(self.batch, runs.best(1)[:, 0], n_moves, self.rng)
-            found = self.run_twice(moves, stage, KEPT_MOVES)
+            found = self.try_starts(moves, stage, KEPT_MOVES)
             n_failed = 0 if found.scores.max() > runs.scores.max() + margin else n_failed + 1
             runs = runs.concatenate(found)
             self.ends.append((stage, runs))
@@ -714,7 +714,7 @@ class Stages:
             r = np.concatenate([r, self.ends[-1][1].best(2)], axis=1)
             names += ("the previous stage",) * 2
         n_kept = min(KEPT, max(2, self.n_affordable_runs(stage))) * self.n_init
-        return self.run_twice(r, stage, n_kept, names)
+        return self.try_starts(r, stage, n_kept, names)
 
     def n_affordable_runs(self, stage: int) -> int:
         """Return how many runs of a stage an iteration can afford."""
@@ -731,24 +731,24 @@ class Stages:
         side, heads = batch.side, first_of_nodes(batch.side.node_of)
         n_far, n_random = (max(1, min(n, self.n_affordable_runs(stage))) for n in (N_FAR, N_RANDOM))
 
-        def of_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
+        def to_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
             return name, adapt_to_evidence(r, side)[heads].T
 
         if stage != SHARED:
-            yield of_nodes("K-means", self.kmeans)
+            yield to_nodes("K-means", self.kmeans)
             n_far //= 3
         for name, kind in starts_from_side_information(side, K).items():
-            yield of_nodes(name, kind(X, K, rng, side))
+            yield to_nodes(name, kind(X, K, rng, side))
         for number in range(self.n_init):
             if number == 1:
-                yield of_nodes("Ward's tree", side.spread(from_hierarchy(batch.means, K)))
+                yield to_nodes("Ward's tree", side.spread(from_hierarchy(batch.means, K)))
             for _ in range(n_random if stage == FREE else 0):
-                yield of_nodes("random points", side.spread(random_points(batch.means, K, rng)))
+                yield to_nodes("random points", side.spread(random_points(batch.means, K, rng)))
             means = batch.means if stage == SHARED else means_of_nodes(X, side)
             for _ in range(n_far):
-                yield of_nodes("distant points", side.spread(far_points(means, K, rng)))
+                yield to_nodes("distant points", side.spread(far_points(means, K, rng)))
 
-    def run_twice(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
+    def try_starts(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
         """Run EM briefly from all starts, then longer from the best ones."""
         began = perf_counter()
         runs = short_runs(self.batch, r, stage, FIRST_LOOK)
@@ -791,10 +791,10 @@ def split_and_merge(batch: Batch, r: FloatArray, n_moves: int, rng: Rng) -> Floa
     moves = [move for move in moves if move[2] not in move[:2]]
     order = rng.permutation(len(moves))
     chosen = [moves[m] for m in np.resize(order, n_moves)]
-    return np.stack([move_component(batch, r, *move, rng) for move in chosen], axis=1)
+    return np.stack([merge_and_split(batch, r, *move, rng) for move in chosen], axis=1)
 
 
-def move_component(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
+def merge_and_split(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rng) -> FloatArray:
     """Merge component b into a, and split c into c and b; return (K, J) responsibilities."""
     r = r.copy()
     r[a] += r[b]

@@ -341,12 +341,12 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
     """
 
     @cache
-    def table(n_components: int) -> tuple[FloatArray, FloatArray]:
+    def tabulate_log_z(n_components: int) -> tuple[FloatArray, FloatArray]:
         points = np.log(_simplex_grid(n_components, round(1 / resolution)))
         return points, np.array([prior.log_z_and_counts(p)[0] for p in points])
 
     def update(expected_counts: FloatArray) -> FloatArray:
-        log_weights, log_z = table(len(expected_counts))
+        log_weights, log_z = tabulate_log_z(len(expected_counts))
         # [lu2007, eq. 2.14]
         return np.exp(log_weights[np.argmax(log_weights @ expected_counts - log_z)])
 

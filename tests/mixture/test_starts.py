@@ -76,7 +76,7 @@ def test_a_batch_takes_the_e_step_of_the_package(covariance_type, kind, stage, m
     evidence, found, _ = starts.perform_e_step(batch, components, None)
     Z, _ = standardise(X, covariance_type, side.sample_weight)
     flat = r.reshape(6, -1) * (1 if side.copies is None else side.copies)
-    find = starts.shared_moments if batch.shares(stage) else starts.separate_moments
+    find = starts.shared_moments if batch.shares(stage) else starts.unshared_moments
     _, means, scatter = find(batch, flat, (3, 2))
     covariances = starts.restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (3, 2, *covariances.shape[2:]))
