@@ -215,11 +215,11 @@ class Clump(NamedTuple):
 
 
 def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
-    """Draw two upright classes; the likelihood prefers two level ones [shental2003, Fig. 1a].
+    """Draw two vertical classes; the likelihood prefers horizontal ones [shental2003, Fig. 1a].
 
     Each class is a column of two clumps, far apart: at (∓3, ±10), standard deviation 1. Two
     Gaussians fit best when one takes both upper clumps and the other both lower ones, since that
-    leaves the narrower components. The true, upright solution is a maximum too, but a lower one.
+    leaves the narrower components. The true, vertical solution is a maximum too, but a lower one.
 
     Parameters
     ----------
@@ -235,9 +235,9 @@ def vertical_classes(n_per_class: int = 300, random_state: Seed = 0) -> Dataset:
 
     Notes
     -----
-    At the default size the log-likelihoods are about -2800 for the level and -3500 for the
-    upright solution, close to the numbers of the paper. The paper assigns them the other way round,
-    though a most likely solution cannot have the lower log-likelihood.
+    At the default size the log-likelihoods are about -2800 for the horizontal and -3500 for the
+    vertical solution, close to the numbers of the paper. The paper assigns them the other way
+    round, although the most likely solution cannot have the lower log-likelihood.
 
     Examples
     --------
@@ -283,11 +283,11 @@ def overlapping_classes(n_per_class: int = 300, random_state: Seed = 0) -> Datas
 
 
 def two_models(n_per_class: int = 70, random_state: Seed = 0) -> Dataset:
-    """Draw data with two nearly equal fits, and pairs that decide [lu2007, Figs. 1 and 2].
+    """Draw data with two nearly equal fits, and pairs that select one [lu2007, Figs. 1 and 2].
 
     Four clumps lie at the corners of a square. The classes are the left and the right column, but
-    two level rows explain the data as well. The ten pairs in ``must_link`` join the two ends of a
-    column, the ten in ``cannot_link`` neighbouring ends of different columns. Every pair is
+    two horizontal rows explain the data as well. The ten pairs in ``must_link`` join the two ends
+    of a column, the ten in ``cannot_link`` neighbouring ends of different columns. Every pair is
     correct and contradicts the rows, and no point is in two pairs.
 
     ``start`` is the paper's "poor initial condition": two round components close to the rows. From
@@ -362,8 +362,9 @@ def lu_set_1(n_per_class: int = 200, random_state: Seed = 0, *, near: bool = Fal
     random_state : int, RandomState, Generator or None, default=0
         The book's sample is 0.
     near : bool, default=False
-        True: the gap is so narrow that the halves fit better by a handful of nats only, as Figure
-        10 of the paper implies for its data. False: by 184 nats, which no soft relation outweighs.
+        True: the gap is so narrow that the halves fit better by only a few nats, as Figure 10 of
+        the paper implies for its data. False: they fit better by 184 nats, which no soft relation
+        outweighs.
 
     Returns
     -------

@@ -235,10 +235,16 @@ def _require_pairs(count: int, complaint: str) -> None:
 
 
 class _PairCounts(NamedTuple):
-    both: int  # B
-    same_class: int  # T
-    same_cluster: int  # Q
-    all: int  # M
+    """Numbers of pairs of points, by whether the points share a class and a cluster."""
+
+    both: int
+    """B, pairs of one class and of one cluster."""
+    same_class: int
+    """T, pairs of one class."""
+    same_cluster: int
+    """Q, pairs of one cluster."""
+    all: int
+    """M, all pairs."""
 
 
 def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
@@ -249,10 +255,10 @@ def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
         for labels in check_both(y_true, y_pred)
     )
     n_ab = np.unique(a * len(n_b) + b, return_counts=True)[1]
-    return _PairCounts(*map(_pairs_within, (n_ab, n_a, n_b, [len(a)])))
+    return _PairCounts(*map(_count_pairs_within, (n_ab, n_a, n_b, [len(a)])))
 
 
-def _pairs_within(sizes: ArrayLike) -> int:
+def _count_pairs_within(sizes: ArrayLike) -> int:
     """Return Σ n (n - 1) / 2 over groups of the given sizes, exact up to N of about 10⁹."""
     n = np.asarray(sizes, dtype=np.int64)
     return int((n * (n - 1) // 2).sum())
@@ -309,7 +315,7 @@ def broken_relations(
 def cumulative_neighbour_purity(
     X: ArrayLike, y: ArrayLike, n_neighbours: int = 10, *, p: float = 2.0
 ) -> FloatArray:
-    """Return the mean share of neighbours of the right class among the nearest 1, 2, ...
+    """Return the mean share of neighbours with a point's own class among its nearest 1, 2, ...
 
     The score judges a metric: the nearest neighbours of a point should be of its class.
 

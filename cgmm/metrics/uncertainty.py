@@ -184,13 +184,13 @@ def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifferenc
     +0.015 ± 0.003 over 12 draws; ahead: True
     """
     rows, others = np.asarray(scores, dtype=float), np.asarray(baseline, dtype=float)
-    _check(rows, others)
+    _check_paired_scores(rows, others)
     d = rows - others
     error = np.std(d, axis=0, ddof=1) / np.sqrt(len(d))
     return PairedDifference(np.mean(d, axis=0), error, len(d))
 
 
-def _check(scores: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
+def _check_paired_scores(scores: NDArray[np.float64], baseline: NDArray[np.float64]) -> None:
     """Raise an error if scores are not paired, not finite or not numerous enough."""
     if scores.shape != baseline.shape or scores.ndim == 0:
         raise ValueError(

@@ -622,9 +622,9 @@ def portfolio(
     Notes
     -----
     The stages use equal balls, a shared covariance, and the covariances of the fit. Each stage
-    starts from its own seeds and from the best two groupings of the previous stage. Its best runs get
-    additional iterations, and :func:`split_and_merge` improves the best stage. The stage with the
-    highest score is chosen (Schwarz, 1978). A shared covariance finds elongated classes that
+    starts from its own seeds and from the best two groupings of the previous stage. Its best runs
+    get additional iterations, and :func:`split_and_merge` improves the best stage. The stage with
+    the highest score is chosen (Schwarz, 1978). A shared covariance finds elongated classes that
     separate covariances miss, but its score is low if classes differ in shape. Groupings of a
     simpler stage are sorted by their score plus the log-evidence that they reach in further
     iterations with the covariances of the fit.

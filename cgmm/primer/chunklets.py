@@ -15,7 +15,7 @@ from cgmm.primer.mixtures import log_densities, responsibilities
 
 
 def closure(N, must_links):
-    """Return (N,) the chunklet of each point, sorted by first points."""
+    """Return (N,) chunklet of each point, in order of first points."""
     chunklet = np.arange(N)
     for pair in must_links:
         met = chunklet[pair]

@@ -23,7 +23,7 @@ def squares(A, h):
 
 def spread(A, near, far):
     """Return Σ_far ‖h‖_A after scaling A to Σ_near ‖h‖²_A = 1."""
-    # [barhillel2005, eq. 8], objective and condition exchanged
+    # [barhillel2005, eq. 8], with objective and constraint exchanged
     return np.sqrt(squares(A, far)).sum() / np.sqrt(squares(A, near).sum())
 
 
@@ -97,5 +97,5 @@ def cfld(C, S, d):
 
 def online_step(W, h, eta):
     """Return (D, D) W + η Σ_i (W - y_i y_iᵀ W) of a chunklet, y = W h."""
-    # [barhillel2005, Algs. 3 and 4], with the bracket of 3
+    # [barhillel2005, Algs. 3 and 4], with the bracket as in Alg. 3
     return W + eta * sum(W - np.outer(W @ x, W @ x) @ W for x in h)

@@ -22,5 +22,5 @@ def wrong_order(d, n):
 
 
 def realisations_needed(d, alpha):
-    """Return the least n for a wrong sign with probability alpha."""
+    """Return the least n for which that probability is at most alpha."""
     return np.ceil((ndtri(alpha) * d.std(ddof=1) / d.mean()) ** 2)

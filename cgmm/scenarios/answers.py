@@ -249,7 +249,7 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
     try:
         rows = np.asarray(answers, dtype=float)
     except (ValueError, TypeError):
-        raise ValueError(_explain_text(answers)) from None
+        raise ValueError(_describe_invalid_answer(answers)) from None
     rows = rows.reshape(-1, 3) if rows.size == 0 else rows
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise ValueError(
@@ -267,7 +267,7 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
     return np.column_stack([pairs, replies == 1])
 
 
-def _explain_text(answers: ArrayLike) -> str:
+def _describe_invalid_answer(answers: ArrayLike) -> str:
     """Return a message that names the first answer that is not three numbers, and the remedy."""
     table: Any = getattr(answers, "to_numpy", lambda: answers)()
     for row, answer in enumerate(table):

@@ -184,8 +184,11 @@ test_tables_that_cannot_be_read = refused(
         "column 'length' of X holds inf in row 0, but a number must not be infinity",
     ),
     (TABLE.assign(island=None), [1, 3], "column 'island' of X is empty"),
-    (TABLE, None, "column 'island' of X holds '.' in row ., which is no number"),
-    (TABLE.assign(depth=[{}] * 240), "column 'depth' of X holds {} in row 0, which is no number"),
+    (TABLE, None, "column 'island' of X holds '.' in row ., which is not a number"),
+    (
+        TABLE.assign(depth=[{}] * 240),
+        "column 'depth' of X holds {} in row 0, which is not a number",
+    ),
     (TABLE, ["colour"], "names 'colour', but the columns of X are"),
     (TABLE, [False, True], "names False, but the columns of X are"),
     (NOWHERE, "row 0 of X is empty"),
