@@ -111,7 +111,7 @@ def by_random_pairs(person: Person) -> Iterator[np.ndarray]:
         file = AnswerFile(path, X)
         for n in range(max(AT)):
             i, j = rng.choice(len(X), 2, replace=False).tolist()
-            file.give(Answer(i, j, person.reply(i, j), None, "", "check", 0.5))
+            file.add_answer(Answer(i, j, person.reply(i, j), None, "", "check", 0.5))
             if n + 1 in AT:
                 yield Interview(X, K, path=path, random_state=seed).labels_
 

@@ -1,8 +1,9 @@
-"""Decide by answers: choose settings, learn annotators' error rates, pick the next question.
+"""Use answers about pairs to choose settings, to estimate error rates, and to choose questions.
 
-Answers that a fit has not used score it, so settings can be compared (chapter 14). Annotators err,
-each at an own rate, which can be estimated from the points and the other answers (chapter 16). The
-uncertainty of a model determines which answer is the most informative (chapter 15).
+A fit can be scored by answers that it has not used, so settings can be compared (chapter 14). Each
+annotator's error rate can be estimated from the points and from the other annotators' answers
+(chapter 16). The next question is the one whose answer is the most informative under the current
+model (chapter 15).
 """
 
 from cgmm.decide.annotators import AnnotatorMixture, AnnotatorRates, error_rates

@@ -1,11 +1,11 @@
-"""The file in which an interview keeps its answers: JSON Lines that only ever grow.
+"""Store the answers of an interview in an append-only file of JSON Lines.
 
-The first line says which table was asked about. Each later line is one event: an answer, the
-withdrawal of an answer, or its revision. A line is on the disk before the interview goes on, so a
-process that is killed loses nothing that it has confirmed. Each line is appended by one system call
-and answers are numbered by their place in the file, so several interviews, of one process or of
-several, may append at once without a lock. :class:`cgmm.decide.Interview` uses this; chapter 15
-explains interviews.
+The first line identifies the table by a fingerprint. Each later line is one event: an answer, the
+withdrawal of an answer, or its revision. An event is on the disk before the method that adds it
+returns, so no confirmed answer is lost if the process is killed. Each line is appended by one
+system call, and answers are numbered by their position in the file, so several interviews may
+append to one file at the same time without a lock, even from different processes.
+:class:`cgmm.decide.Interview` uses this file; chapter 15 explains interviews.
 
 =========  ====================================================================
 event      one line after the first, e.g. ``{"i": 3, "j": 17, "answer": "same", ...}``
@@ -28,11 +28,11 @@ from cgmm.numerics import FloatArray
 REPLIES = ("same", "different", "unsure")
 FORMAT = "cgmm answers, version 1"
 TORN = b" (incomplete)\n"
-"""End of a line whose writer was killed before it could confirm the answer."""
+"""Mark appended to an incomplete line, whose writer was killed before it confirmed the answer."""
 
 
 class Answer(NamedTuple):
-    """One reply of a person about one pair of rows."""
+    """Reply of a person to the question whether two rows belong to the same group."""
 
     i: int
     """Row number of the first point."""
@@ -41,108 +41,108 @@ class Answer(NamedTuple):
     answer: str
     """"same", "different" or "unsure"."""
     annotator: str | None
-    """Name of the person, if one was given."""
+    """Name of the person who answered, or None if the name is unknown."""
     time: str
-    """Moment of the answer, UTC, in ISO 8601."""
+    """Date and time of the answer in UTC, as ISO 8601."""
     kind: str
-    """Reason for the question: "explore", "doubt", "check" or "place"."""
+    """Kind of the question: "explore", "doubt", "check" or "place"."""
     p_same: float
-    """Probability of "same" that the model gave before it knew the answer."""
+    """Probability of "same" that the model predicted before it knew the answer."""
 
 
 class AnswerFile:
-    """Answers by number, and the file that they are appended to, if there is one.
+    """Keep the answers of an interview by number, and append each event to a file.
 
     Parameters
     ----------
     path : path-like or None
-        The file; it is created with the first line if it does not exist. None keeps answers in
-        memory only.
+        The file, which is created if it does not exist. None keeps answers in memory only.
     X : (N, D) array
-        The table that is asked about.
+        The table whose rows the answers are about.
 
     Attributes
     ----------
     answers : dict of int to Answer
-        Answers that are valid now, without those that were withdrawn, in the order of asking.
+        Answers by number, in the order of asking, without withdrawn answers.
 
     Raises
     ------
     ValueError
-        If the file is no file of answers, or belongs to another table.
+        If the file does not contain answers, or belongs to another table.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, X: FloatArray) -> None:
         self.answers: dict[int, Answer] = {}
         self._path = None if path is None else Path(path)
-        self._n_points, self._n_given, self._offset, self._ending = len(X), 0, 0, b""
+        self._n_rows, self._n_answers, self._offset, self._separator = len(X), 0, 0, b""
         self._header = {
             "format": FORMAT, "rows": len(X), "columns": X.shape[1], "fingerprint": fingerprint(X)
         }  # fmt: skip
         if self._path is not None:
-            self._begin(self._path)
-            self._read_new(self._path)
+            self._complete_header(self._path)
+            self._read_new_lines(self._path)
 
-    def give(self, answer: Answer) -> None:
-        """Append an answer and return once it is on the disk."""
-        self._append(answer._asdict())
+    def add_answer(self, answer: Answer) -> None:
+        """Append an answer to the file, and return once it is on the disk."""
+        self._append_event(answer._asdict())
 
-    def withdraw(self, number: int) -> None:
+    def withdraw_answer(self, number: int) -> None:
         """Append the withdrawal of the answer with this number."""
-        self._append({"withdraw": number})
+        self._append_event({"withdraw": number})
 
-    def revise(self, number: int, reply: str) -> None:
-        """Append another reply for the answer with this number."""
-        self._append({"revise": number, "answer": reply})
+    def revise_answer(self, number: int, reply: str) -> None:
+        """Append a new reply for the answer with this number."""
+        self._append_event({"revise": number, "answer": reply})
 
-    def _append(self, event: dict[str, Any]) -> None:
-        """Write one event, and read what this and other processes have written."""
+    def _append_event(self, event: dict[str, Any]) -> None:
+        """Write one event, and apply all events that any process has appended."""
         if self._path is None:
-            self._apply(event)
+            self._apply_event(event)
             return
-        self._read_new(self._path)
+        self._read_new_lines(self._path)
         with open(self._path, "ab") as file:
-            file.write(self._ending + _as_line(event))
+            file.write(self._separator + _encode_line(event))
             file.flush()
             os.fsync(file.fileno())
-        self._read_new(self._path)
+        self._read_new_lines(self._path)
 
-    def _begin(self, path: Path) -> None:
-        """Write the header, or the part of it that a killed process did not write."""
-        header = _as_line(self._header)
+    def _complete_header(self, path: Path) -> None:
+        """Write the header, or the rest of a header that a killed process left incomplete."""
+        header = _encode_line(self._header)
         with open(path, "a+b") as file:
             file.seek(0)
-            begun = file.read(len(header))
-            if header.startswith(begun):
-                file.write(header[len(begun) :])
+            existing = file.read(len(header))
+            if header.startswith(existing):
+                file.write(header[len(existing) :])
 
-    def _read_new(self, path: Path) -> None:
-        """Apply the lines that this object has not read yet."""
+    def _read_new_lines(self, path: Path) -> None:
+        """Apply the lines of the file that this object has not read yet."""
         with open(path, "rb") as file:
             file.seek(self._offset)
             lines = file.readlines()
         for line in lines:
-            is_ended = line.endswith(b"\n")
+            is_complete = line.endswith(b"\n")
             try:
                 self._read_line(line)
             except ValueError:
-                if is_ended or self._offset == 0:
+                if is_complete or self._offset == 0:
                     raise
-                self._ending = TORN
+                self._separator = TORN
                 return
             self._offset += len(line)
-            self._ending = b"" if is_ended else b"\n"
+            self._separator = b"" if is_complete else b"\n"
 
     def _read_line(self, line: bytes) -> None:
+        """Check the header or apply the event in a line of the file."""
         if line == b"\n" or line.endswith(TORN):
             return
         try:
             event = json.loads(line)
-            # Two processes that create the file at once write two headers.
+            # If two processes create the file at the same time, it has two headers.
             if self._offset == 0 or "format" in event:
                 self._check_header(event)
             else:
-                self._apply(event)
+                self._apply_event(event)
         except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ValueError(
                 f"{self._path} is no file of answers: it has the line {line[:60]!r}. Choose "
@@ -150,6 +150,7 @@ class AnswerFile:
             ) from error
 
     def _check_header(self, header: dict[str, Any]) -> None:
+        """Raise an error if the file has another format or belongs to another table."""
         if header["format"] != FORMAT:
             raise KeyError("format")
         if header["fingerprint"] != self._header["fingerprint"]:
@@ -160,27 +161,28 @@ class AnswerFile:
                 "columns that the answers belong to, or another path."
             )
 
-    def _apply(self, event: dict[str, Any]) -> None:
-        """Change ``answers`` by one event."""
+    def _apply_event(self, event: dict[str, Any]) -> None:
+        """Add, withdraw or revise an answer in ``answers``."""
         if "withdraw" in event:
             self.answers.pop(event["withdraw"], None)
         elif "revise" in event:
-            if (before := self.answers.get(event["revise"])) is not None:
-                self.answers[event["revise"]] = before._replace(answer=event["answer"])
+            if (answer := self.answers.get(event["revise"])) is not None:
+                self.answers[event["revise"]] = answer._replace(answer=event["answer"])
         else:
             answer = Answer(**event)
-            if not (min(answer[:2]) >= 0 and max(answer[:2]) < self._n_points):
+            if not (min(answer[:2]) >= 0 and max(answer[:2]) < self._n_rows):
                 raise KeyError("row number")
-            self.answers[self._n_given] = answer
-            self._n_given += 1
+            self.answers[self._n_answers] = answer
+            self._n_answers += 1
 
 
-def _as_line(event: dict[str, Any]) -> bytes:
+def _encode_line(event: dict[str, Any]) -> bytes:
+    """Return an event as one line of JSON."""
     return json.dumps(event, ensure_ascii=False).encode() + b"\n"
 
 
 def fingerprint(X: FloatArray) -> str:
-    """Return 32 hexadecimal digits that depend on every value of a table."""
-    # NaN has many bit patterns; np.nan is one of them.
+    """Return a hash of a table, as 32 hexadecimal digits."""
+    # NaN has many bit patterns, so replace each of them by the same one.
     values = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X), dtype="<f8")
     return hashlib.sha256(repr(values.shape).encode() + values.tobytes()).hexdigest()[:32]

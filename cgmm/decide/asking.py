@@ -1,29 +1,29 @@
-"""Choose the next questions, and fit a mixture to their answers.
+"""Choose pairs of points to ask about, and fit a mixture to the answers.
 
-Questions can be chosen by information. An answer is informative about the assignments only through
-its own pair: given whether z_i = z_j, it is independent of the rest. So its expected information
-follows from p(z_i = z_j), which :func:`cgmm.diagnose.pair_probabilities` computes exactly, and from
-the error rates of answers.
+Pairs can be chosen by expected information. Given whether z_i = z_j, the answer about i and j is
+independent of all other assignments. So its expected information depends only on p(z_i = z_j),
+which :func:`cgmm.diagnose.pair_probabilities` computes exactly, and on the error rates of answers.
 
-They can also be chosen by distance alone, without a model. A *neighbourhood* is a set of points
-known to belong together; all neighbourhoods are known to be apart. *Explore* asks about the point
-farthest from all of them until there are K. *Consolidate* continues with points drawn at random
-[Basu et al.], or with the farthest ones [Mallapragada et al.], and compares each with the nearest
-centroids first.
+Pairs can also be chosen by distance alone, without a model. A *neighbourhood* is a set of points
+known to belong to one class; no two neighbourhoods belong to the same class. The phase *explore*
+asks about the point farthest from all neighbourhoods until there are K of them. The phase
+*consolidate* then draws points at random [Basu et al.], or takes the farthest points
+[Mallapragada et al.], and compares each with the neighbourhoods, nearest centroid first.
 
-Answers enter a fit as data, by the likelihood of points and answers together. The choice of pairs
-may depend on the points and on earlier answers in any way: given the points, an answer depends only
-on the truth, so the choice contributes a factor without θ. The remaining factor is
-p(X, answers | θ), which has no normaliser. To condition on the same answers, p(X | answers, θ), is
-right only if pairs were drawn without looking at the points. Chapters 8 and 15 explain this.
+Answers enter a fit as data, by the joint likelihood of points and answers. The choice of pairs may
+depend on the points and on earlier answers in any way: given the points, an answer depends only on
+the true assignments, so the choice of pairs contributes a factor that does not depend on θ. The
+remaining factor is p(X, answers | θ), which needs no normaliser. Conditioning on the answers, by
+p(X | answers, θ), is correct only if the pairs were chosen without looking at the points.
+Chapters 8 and 15 explain this.
 
 =======  ======================================================================
-p        p(z_i = z_j | everything known)
+p        p(z_i = z_j | points, relations), e.g. 0.9
 S        the answer, "together" or "apart"
-α, β     p("apart" | z_i = z_j), p("together" | z_i ≠ z_j)
-h(p)     entropy of a coin, in nats
-x, g     the point that is asked about, and one of K neighbourhoods
-q_e      error rate of an answer; its log-weight is ±logit(1 - q_e)
+α, β     error rates p("apart" | z_i = z_j) and p("together" | z_i ≠ z_j)
+h(p)     entropy of a Bernoulli variable with probability p, in nats
+x, g     index of a point to ask about, and number of a neighbourhood, e.g. 0
+q_e      error rate of answer e; its log-weight is ±logit(1 - q_e)
 =======  ======================================================================
 """
 
@@ -55,15 +55,15 @@ Mixture = TypeVar("Mixture", bound=Any)
 def answer_information(
     together: ArrayLike, *, false_apart: float = 0.0, false_together: float = 0.0
 ) -> FloatArray:
-    """Return the mutual information between the answer about a pair and all assignments.
+    """Return the mutual information between the answer about each pair and all assignments.
 
     Parameters
     ----------
     together : (P,) array_like
         p(z_i = z_j), from :func:`cgmm.diagnose.pair_probabilities`.
     false_apart, false_together : float, default=0
-        α and β, the rates of "apart" for points that belong together and of "together" for other
-        points; :func:`error_rates` estimates them.
+        α and β, the error rates of answers: how often the answer is "apart" for points that belong
+        together, and "together" for points that do not; :func:`error_rates` estimates them.
 
     Returns
     -------
@@ -73,17 +73,18 @@ def answer_information(
     Raises
     ------
     ValueError
-        If a number is no probability.
+        If an argument has a value below 0 or above 1.
 
     Notes
     -----
     ``I(S; z) = h(p(S)) - p h(α) - (1 - p) h(β)``, since S is independent of z given whether
-    z_i = z_j. If α = β, the most informative pairs are those with p nearest ½, whatever the rate:
-    *uncertainty sampling* chooses the same, ``values=-abs(together - 0.5)``. If α ≠ β, another p is
-    best. Information is an expectation under the model, and wrong if the model is.
+    z_i = z_j. If α = β, the most informative pairs are those with p nearest ½, whatever the error
+    rate: *uncertainty sampling*, ``values=-abs(together - 0.5)``, chooses the same pairs. If α ≠ β,
+    another p is best. The information is an expectation under the model, so it is wrong if the
+    model is wrong.
 
-    If pairs were chosen by looking at the points, their choice is not evidence about θ:
-    :func:`fit_answers` takes their answers as data instead of conditioning on them.
+    If pairs were chosen by looking at the points, the choice itself is not evidence about θ.
+    :func:`fit_answers` therefore takes the answers as data instead of conditioning on them.
 
     Examples
     --------
@@ -92,35 +93,37 @@ def answer_information(
     >>> answer_information([0.5, 0.9, 1.0], false_apart=0.2, false_together=0.2).round(4)
     array([0.1927, 0.0727, 0.    ])
     """
-    p = probability("together", together)
-    alpha = probability("false_apart", false_apart)
-    beta = probability("false_together", false_together)
+    p = check_probability("together", together)
+    alpha = check_probability("false_apart", false_apart)
+    beta = check_probability("false_together", false_together)
     p_together = p * (1 - alpha) + (1 - p) * beta
-    gained = _entropy(p_together) - p * _entropy(alpha) - (1 - p) * _entropy(beta)
-    # Rounding may make an information of zero negative.
-    return np.asarray(np.maximum(gained, 0.0))
+    noise_entropy = p * _compute_entropy(alpha) + (1 - p) * _compute_entropy(beta)
+    information = _compute_entropy(p_together) - noise_entropy
+    # Rounding errors may make the result negative where the information is zero.
+    return np.asarray(np.maximum(information, 0.0))
 
 
 def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: ArrayLike) -> IntArray:
-    """Choose a batch of the most valuable pairs, no two of which involve the same group.
+    """Choose the most valuable pairs for a batch in which each group occurs at most once.
 
     Parameters
     ----------
     pairs : (P, 2) int array_like
-        Candidates, pairs of points.
+        Candidates: pairs of points.
     values : (P,) array_like
         Value of each pair: :func:`answer_information`, or ``rng.random(P)`` for random pairs. Pairs
         of value 0 or less are not chosen.
     n_pairs : int
-        Size of the batch.
+        Number of pairs in the batch.
     groups : (N,) int array_like
-        The group of each point: points connected by relations share one, as computed by
-        :func:`cgmm.network.related_groups`.
+        The group of each point, from :func:`cgmm.network.related_groups`: points that relations
+        connect are in the same group.
 
     Returns
     -------
     (n,) int array
-        Rows of ``pairs``, the best first; n is below ``n_pairs`` if there are no more such pairs.
+        Row numbers in ``pairs``, by decreasing value; n is less than ``n_pairs`` if no other pair
+        has a positive value and unused groups.
 
     Raises
     ------
@@ -129,10 +132,11 @@ def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: Arra
 
     Notes
     -----
-    Given θ, points of different components of the network are independent. So are the answers of
-    such a batch, and their information is the sum of the single ones, without redundancy. The
-    greedy choice, always the best of the remaining pairs, reaches at least half of the largest
-    possible sum. Smaller batches with a fit after each give more information per answer.
+    Given θ, points of different connected components of the network are independent. Therefore the
+    answers of such a batch are independent too, and their joint information is the sum of the
+    information of each answer, without redundancy. The greedy algorithm, which always takes the
+    best of the remaining pairs, reaches at least half of the largest possible sum. Smaller batches
+    with a new fit after each give more information per answer.
 
     Korte and Hausmann (1978), An analysis of the greedy heuristic for independence systems.
 
@@ -145,28 +149,28 @@ def choose_pairs(pairs: ArrayLike, values: ArrayLike, n_pairs: int, groups: Arra
     """
     group = check_labels("groups", groups, least=0)
     ends = group[check_pairs("pairs", pairs, len(group))]
-    left = np.array(values, dtype=float)
-    if left.shape != (len(ends),) or np.isnan(left).any():
+    remaining = np.array(values, dtype=float)
+    if remaining.shape != (len(ends),) or np.isnan(remaining).any():
         raise ValueError(
-            f"values have the shape {left.shape}, {int(np.isnan(left).sum())} of them NaN; there "
-            f"must be a number for each of {len(ends)} pairs."
+            f"values have the shape {remaining.shape}, {int(np.isnan(remaining).sum())} of them "
+            f"NaN; there must be a number for each of {len(ends)} pairs."
         )
     check_integer("n_pairs", n_pairs, 1)
-    left[left <= 0] = -np.inf
+    remaining[remaining <= 0] = -np.inf
     chosen = list[int]()
-    while len(chosen) < n_pairs and left.max(initial=-np.inf) > -np.inf:
-        chosen.append(int(left.argmax()))
-        left[np.isin(ends, ends[chosen[-1]]).any(axis=1)] = -np.inf
+    while len(chosen) < n_pairs and remaining.max(initial=-np.inf) > -np.inf:
+        chosen.append(int(remaining.argmax()))
+        remaining[np.isin(ends, ends[chosen[-1]]).any(axis=1)] = -np.inf
     return np.array(chosen, dtype=np.intp)
 
 
-def _entropy(p: FloatArray) -> FloatArray:
-    """Return h(p)."""
+def _compute_entropy(p: FloatArray) -> FloatArray:
+    """Return the entropy h(p) of a Bernoulli variable, in nats."""
     return np.asarray(entr(p) + entr(1 - p))
 
 
-def probability(name: str, value: ArrayLike) -> FloatArray:
-    """Return numbers from 0 to 1, or raise an error that names another one."""
+def check_probability(name: str, value: ArrayLike) -> FloatArray:
+    """Return a value as an array, or raise an error if a number is below 0 or above 1."""
     p = np.asarray(value, dtype=float)
     wrong = ~((p >= 0) & (p <= 1))
     if wrong.any():
@@ -180,12 +184,12 @@ def probability(name: str, value: ArrayLike) -> FloatArray:
 
 
 class Asked(NamedTuple):
-    """Answers, and the neighbourhoods that follow from them."""
+    """Answers of ``farthest_first``, and the neighbourhoods of points that follow from them."""
 
     answers: IntArray
-    """(P, 3) rows i, j, said: 1 if "together", 0 if "apart"; in the order of asking."""
+    """(P, 3) rows i, j, said: 1 for "together", 0 for "apart"; in the order of asking."""
     neighbourhoods: IntArray
-    """(N,) neighbourhood of each point, numbered from 0 as they were found; -1 if unknown."""
+    """(N,) neighbourhood of each point, numbered from 0 in the order of asking; -1 if unknown."""
 
 
 def farthest_first(
@@ -197,29 +201,30 @@ def farthest_first(
     then: str = "random",
     random_state: Seed = None,
 ) -> Asked:
-    """Ask about the points farthest from known ones, until there is a point of each class.
+    """Find a point of each class by asking about the points farthest from all known points.
 
     Parameters
     ----------
     X : (N, D) array_like
-        The points, in a space whose Euclidean distances mean something.
+        The points. Their Euclidean distances should be meaningful.
     ask : callable
-        Takes two row numbers, and returns True if the points belong together.
+        Function of two row numbers that returns True if the points belong together.
     n_answers : int
         Largest number of questions.
     n_neighbourhoods : int
-        K, the number of classes. Once K neighbourhoods are found, a point apart from all but one is
-        known to belong to that one, without a question.
+        K, the number of classes. Once K neighbourhoods are known, a point that does not belong to
+        K - 1 of them belongs to the remaining one, without a question.
     then : {"random", "min_max"}, default="random"
-        Points to ask about after that: random ones, or still the farthest.
+        Points to ask about once K neighbourhoods are known: random points, or the farthest points
+        as before.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the first point and of random points.
+        Seed for the first point and for random points.
 
     Returns
     -------
     Asked
-        At most ``n_answers`` answers, fewer if all points are known; and neighbourhoods. If
-        answers are certain, ``neighbourhoods`` are labels for ``fit(X, labels=...)``.
+        At most ``n_answers`` answers, fewer if all points are known; and the neighbourhoods. If
+        all answers are right, ``neighbourhoods`` can be used as labels: ``fit(X, labels=...)``.
 
     Raises
     ------
@@ -228,9 +233,9 @@ def farthest_first(
 
     Notes
     -----
-    If classes are farther from each other than they are wide, K (K - 1) / 2 questions find K
-    neighbourhoods. The rule min-max takes the point whose largest similarity to known points is
-    smallest; if similarity decreases with distance, this is the farthest point.
+    If distances between classes are larger than distances within classes, K (K - 1) / 2 questions
+    find K neighbourhoods. The rule min-max takes the point whose largest similarity to known points
+    is smallest; if similarity decreases with distance, this is the farthest point.
 
     Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering,
     algorithms 2 and 3. Mallapragada, Jin and Jain (2008), Active query selection for
@@ -251,62 +256,64 @@ def farthest_first(
     if then not in ("random", "min_max"):
         raise ValueError(f"then is {then!r}; it must be one of 'random', 'min_max'.")
     rng = generator(random_state)
-    of, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
-    # Distances are to the nearest known point.
+    neighbourhood, answers = np.full(len(points), -1), list[tuple[int, int, bool]]()
+    # This is the distance of each point from the nearest known point.
     distance = np.full(len(points), np.inf)
     x, g = int(rng.integers(len(points))), 0
     while g >= 0:
-        of[x] = g
+        neighbourhood[x] = g
         distance = np.minimum(distance, np.linalg.norm(points - points[x], axis=1))
-        unknown = np.flatnonzero(of == -1)
+        unknown = np.flatnonzero(neighbourhood == -1)
         if len(answers) == n_answers or len(unknown) == 0:
             break
-        if of.max() + 1 < n_neighbourhoods or then == "min_max":
+        if neighbourhood.max() + 1 < n_neighbourhoods or then == "min_max":
             x = int(unknown[distance[unknown].argmax()])
         else:
             x = int(rng.choice(unknown))
-        g, asked = _find_neighbourhood(
-            points, of, x, ask, n_neighbourhoods, n_answers - len(answers)
+        g, new_answers = _find_neighbourhood(
+            points, neighbourhood, x, ask, n_neighbourhoods, n_answers - len(answers)
         )
-        answers += asked
-    return Asked(np.array(answers, dtype=np.intp).reshape(-1, 3), of)
+        answers += new_answers
+    return Asked(np.array(answers, dtype=np.intp).reshape(-1, 3), neighbourhood)
 
 
 def _find_neighbourhood(
-    X: FloatArray, of: IntArray, x: int, ask: Callable[[int, int], bool], K: int, n_left: int
-) -> tuple[int, list[tuple[int, int, bool]]]:
-    """Return a point's neighbourhood, or -1 if no questions are left, and the answers."""
-    n_found, asked = int(of.max()) + 1, list[tuple[int, int, bool]]()
-    centroids = np.array([X[of == g].mean(axis=0) for g in range(n_found)])
+    X: FloatArray, neighbourhood: IntArray, x: int, ask: Callable[[int, int], bool], K: int,
+    max_answers: int,
+) -> tuple[int, list[tuple[int, int, bool]]]:  # fmt: skip
+    """Ask for a point's neighbourhood; return it, or -1 after ``max_answers``, and the answers."""
+    n_known, answers = int(neighbourhood.max()) + 1, list[tuple[int, int, bool]]()
+    centroids = np.array([X[neighbourhood == g].mean(axis=0) for g in range(n_known)])
     for g in np.linalg.norm(centroids - X[x], axis=1).argsort(kind="stable"):
-        if len(asked) == K - 1:
-            # The point is apart from K - 1 of K classes, so it belongs to this one.
-            return int(g), asked
-        if len(asked) == n_left:
-            return -1, asked
-        members = np.flatnonzero(of == g)
+        if len(answers) == K - 1:
+            # The point does not belong to K - 1 of K classes, so it belongs to this one.
+            return int(g), answers
+        if len(answers) == max_answers:
+            return -1, answers
+        members = np.flatnonzero(neighbourhood == g)
         nearest = int(members[np.linalg.norm(X[members] - X[x], axis=1).argmin()])
-        asked.append((x, nearest, bool(ask(x, nearest))))
-        if asked[-1][2]:
-            return int(g), asked
-    return n_found, asked
+        answers.append((x, nearest, bool(ask(x, nearest))))
+        if answers[-1][2]:
+            return int(g), answers
+    return n_known, answers
 
 
 # ---------------------------------------------------------------------------- answers as data
 
 
 def joint(model: Mixture) -> Mixture:
-    """Copy a mixture so that it takes relations as data instead of conditioning on them.
+    """Return a copy of a mixture that maximises the joint likelihood of points and relations.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        The mixture, which is not changed. Its ``weights`` are "auto" or "ignore".
+        The mixture, which is not changed. Its parameter ``weights`` must be "auto" or "ignore".
 
     Returns
     -------
     model
-        A copy, not fitted, with ``weights="ignore"``.
+        A copy that is not fitted, with ``weights="ignore"``. It takes relations as data instead of
+        conditioning on them.
 
     Raises
     ------
@@ -321,13 +328,13 @@ def joint(model: Mixture) -> Mixture:
     """
     if not hasattr(model, "weights"):
         raise ValueError(
-            f"{type(model).__name__} is no mixture, so that answers have no likelihood: ask "
+            f"{type(model).__name__} is no mixture, so answers have no likelihood under it; use "
             "cgmm.ConstrainedGaussianMixture(2), or a mixture of another family."
         )
     if model.weights not in ("auto", "ignore"):
         raise ValueError(
-            f"weights={model.weights!r} takes answers for a condition, as if their pairs had been "
-            "drawn without a look at the points; answers to questions enter by the joint "
+            f"weights={model.weights!r} conditions on the answers, as if their pairs had been "
+            "chosen without looking at the points; answers to questions need the joint "
             "likelihood: set_params(weights='ignore')."
         )
     return type(model)(**model.get_params(deep=False) | {"weights": "ignore"})
@@ -336,37 +343,37 @@ def joint(model: Mixture) -> Mixture:
 def fit_answers(
     model: Mixture, X: ArrayLike, answers: ArrayLike, *, error_rate: ArrayLike, **known: Any
 ) -> Mixture:
-    """Fit a mixture to points and to answers about pairs that were chosen in any way.
+    """Fit a mixture to points and to answers about pairs, however the pairs were chosen.
 
     Parameters
     ----------
     model : ConstrainedGaussianMixture or another mixture
-        The mixture, as for :func:`joint`.
+        The mixture, with ``weights`` "auto" or "ignore", as for :func:`joint`.
     X : (N, D) array_like
         The points.
     answers : (P, 3) array_like
-        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart"; there may be none.
+        Rows ``i, j, said``: ``said`` is 1 for "together" and 0 for "apart". May be empty.
     error_rate : float or (P,) array_like
-        q_e, the error rate of answers; with ½ an answer has no effect.
+        q_e, the error rate of answers; an answer with the error rate ½ has no effect.
     **known
-        ``labels``, ``must_link``, ``cannot_link``, as ``fit`` takes them. These relations, too, are
-        taken as data.
+        ``labels``, ``must_link``, ``cannot_link``, as in ``fit`` of the mixture. These relations
+        are taken as data, too.
 
     Returns
     -------
     model
-        A copy, fitted.
+        A fitted copy.
 
     Raises
     ------
     ValueError
-        If a rate is no probability, or as in :func:`joint` and ``fit``.
+        If an error rate is no probability, or as in :func:`joint` and ``fit``.
 
     Notes
     -----
-    Questions about neighbouring points get the answer "together" more often than those about random
-    pairs. A fit that conditions on the answers treats the pairs as drawn at random; it explains the
-    excess by more equal weights π, which are biased. A fit to the answers as data is not.
+    The answer "together" is more frequent for neighbouring points than for random pairs. A fit that
+    conditions on the answers treats the pairs as drawn at random, so it explains the excess by
+    weights π that are too equal. A fit that takes the answers as data does not have this bias.
 
     Examples
     --------
@@ -377,5 +384,6 @@ def fit_answers(
     >>> np.sort(fitted.weights_).round(2)
     array([0.33, 0.67])
     """
-    soft = preferences_from_answers(answers, 1 - probability("error_rate", error_rate))
-    return joint(model).fit(X, preferences=soft, **known)
+    certainty = 1 - check_probability("error_rate", error_rate)
+    preferences = preferences_from_answers(answers, certainty)
+    return joint(model).fit(X, preferences=preferences, **known)

@@ -1,18 +1,20 @@
-"""Choose settings by held-out answers: folds, log scores with their error, and a search.
+"""Choose the settings of a mixture that best predict held-out answers.
 
-The number of components, the type of covariances and the error rate of answers are chosen such that
-held-out answers get the largest probability. Answers about connected points depend on each other
-(two of three may imply the third), so they are held out together, and count together in the error
-of the mean. A search fits every setting once without each fold of answers, which it then predicts,
-and once to all of them, for the criteria that hold nothing out. Chapter 14 explains the search.
+Settings are, for example, the number of components, the type of covariances and the error rate of
+answers. Answers about connected points depend on each other (two of three may imply the third), so
+they are held out together, and the standard error of the mean is computed over groups of connected
+points. For each setting, :class:`AnswerSearch` fits the mixture without each fold of answers, and
+scores the prediction of this fold; one more fit uses all answers, for criteria that hold nothing
+out. Chapter 14 explains the search.
 
 =======  ======================================================================
-P        number of answers; e one of them, about points i and j
-q        error rate of answers; the log-weight of an answer is ±logit(1 - q)
+P        number of answers; e is one of them, about points i and j
+q        error rate of answers, e.g. 0.1; the log-weight of an answer is ±logit(1 - q)
 ℓ_e      log p(answer e | X, the answers of the other folds)
-g        group: points connected by relations; G groups have answers
-z        assignments of all nodes; u_jk unary log-potentials, w_e log-weights
-r_jk     p(z_j = k), p_e = p(z_a = z_b) of edge e, given everything
+g        group of points that relations connect; G is the number of groups with answers
+z        assignments of all nodes; u_jk unary log-potentials, w_e log-weights of edges
+r_jk     posterior probability of z_j = k
+p_e      posterior probability of z_a = z_b for the nodes a and b of edge e
 ν        number of free parameters
 =======  ======================================================================
 """
@@ -48,39 +50,40 @@ class LogScore(NamedTuple):
     """Mean log score of held-out answers, with its standard error."""
 
     mean: float
-    """(Σ_e ℓ_e) / P in nats, higher is better; a coin has -log 2."""
+    """(Σ_e ℓ_e) / P in nats; higher is better, and guessing with probability ½ gives -log 2."""
     standard_error: float
-    """Standard error of the mean, for dependent answers within groups and independent groups."""
+    """Standard error of the mean; answers within a group may depend on each other."""
     n_groups: int
-    """G, the number of groups with answers."""
+    """G, the number of groups of connected points with answers."""
 
 
-def answer_folds(
+def assign_folds(
     pairs: ArrayLike,
     groups: ArrayLike,
     n_folds: int,
     *,
     random_state: Seed = None,
 ) -> IntArray:
-    """Assign answers to folds such that no relation connects two folds.
+    """Assign answers to folds so that no relation connects points of different folds.
 
     Parameters
     ----------
     pairs : (P, 2) int array_like
-        The points that were asked about.
+        The two points of each answer.
     groups : (N,) int array_like
-        The group of each point by *all* relations, including these answers, from
-        :func:`cgmm.network.related_groups`.
+        The group of each point, from :func:`cgmm.network.related_groups` with *all* relations,
+        including these answers.
     n_folds : int
-        Number of folds, at least two, at most the number of groups with answers.
+        Number of folds: at least two, at most the number of groups with answers.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the order of groups of equal size.
+        Seed for the order of groups with equal numbers of answers.
 
     Returns
     -------
     (P,) int array
         Fold of each answer, from 0 to ``n_folds - 1``. Groups are assigned by decreasing number of
-        answers, each to the smallest fold, so folds differ by at most the answers of one group.
+        answers, each to the smallest fold, so the sizes of folds differ by at most the number of
+        answers in one group.
 
     Raises
     ------
@@ -93,20 +96,20 @@ def answer_folds(
 
     >>> from cgmm.network import related_groups
     >>> pairs = [[0, 1], [1, 2], [0, 2], [3, 4], [5, 6]]
-    >>> answer_folds(pairs, related_groups(7, cannot_link=pairs), 2, random_state=0)
+    >>> assign_folds(pairs, related_groups(7, cannot_link=pairs), 2, random_state=0)
     array([0, 0, 0, 1, 1])
     """
-    which, counts = _number_groups(pairs, groups)
+    group_of_pair, counts = _number_groups(pairs, groups)
     if len(counts) < 2:
         raise ValueError(
-            "all answers hang together, by chains of relations: none can be held out without those "
-            "that imply it. Choose by the evidence of fits to all of them, model.bic(), or ask "
-            "about pairs of other points."
+            "all answers are connected by chains of relations, so none can be held out without "
+            "those that imply it. Choose by the evidence of fits to all of them, model.bic(), or "
+            "ask about pairs of other points."
         )
     if not 2 <= n_folds <= len(counts):
         raise ValueError(
             f"n_folds is {n_folds}; it must be from 2 to {len(counts)}, the number of groups with "
-            f"answers, since what hangs together is held out together: n_folds={len(counts)}."
+            f"answers, since connected answers are held out together: n_folds={len(counts)}."
         )
     rng = generator(random_state)
     shuffled = rng.permutation(len(counts))
@@ -114,7 +117,7 @@ def answer_folds(
     for g in shuffled[np.argsort(-counts[shuffled], kind="stable")]:
         fold_of[g] = sizes.argmin()
         sizes[fold_of[g]] += counts[g]
-    return np.asarray(fold_of[which])
+    return np.asarray(fold_of[group_of_pair])
 
 
 def held_out_scores(
@@ -127,39 +130,41 @@ def held_out_scores(
     error_rate: float,
     **known: Any,
 ) -> FloatArray:
-    """Compute the log-probability of each answer by a fit that has not used it.
+    """Compute the log-probability of each answer under a fit that has not used it.
 
     Parameters
     ----------
     X : (N, D) array
         The points; each fit uses all of them.
     fit : callable
-        Takes preferences (P', 3) and returns θ of a fit to them and to other side information:
+        Function that takes (P', 3) preferences and returns the parameters θ of a fit to the points,
+        these preferences and other side information, for example
         ``lambda rows: model.fit(X, preferences=rows).parameters_``.
     answers : (P, 3) array_like
-        Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+        Rows ``i, j, said``: ``said`` is 1 for "together" and 0 for "apart".
     folds : (P,) int array_like
-        The fold of each answer, from ``answer_folds``.
+        The fold of each answer; answers about connected points should share a fold.
     engine : callable
         An exact engine of :data:`cgmm.inference.ENGINES`.
     error_rate : float
         q, above 0 and below 1; it determines the log-weights of answers and their scores.
     **known
-        Other side information, as :meth:`cgmm.network.SideInformation.build` takes it.
+        Other side information, as in :meth:`cgmm.network.SideInformation.build`.
 
     Returns
     -------
     (P,) array
-        ℓ_e in nats: ``log((1 - q) p(the answer is true) + q p(it is not true))``.
+        ℓ_e in nats: ``log((1 - q) p(the answer is right) + q p(it is wrong))``, with probabilities
+        by the fit.
 
     Raises
     ------
     ValueError
-        If answers or folds do not fit, or q is out of range.
+        If answers or folds have wrong shapes or values, or q is out of range.
 
     Examples
     --------
-    Four points lie in two clusters of known θ, and the second answer is unlikely:
+    Four points lie in two clusters with known θ, and the second answer is unlikely:
 
     >>> from cgmm.inference import ENGINES
     >>> X = np.array([[-2.0], [-2.0], [2.0], [2.0]])
@@ -170,19 +175,19 @@ def held_out_scores(
     ... ).round(2)
     array([-0.11, -2.3 ])
     """
-    _require_rate(error_rate)
+    _check_error_rate(error_rate)
     rows = check_answers(answers, len(X))
     fold = check_labels("folds", folds, len(rows), least=0)
     pairs, says_together = rows[:, :2], rows[:, 2] == 1
     preferences = preferences_from_answers(rows, 1 - error_rate)
     scores = np.empty(len(rows))
-    for out in (fold == f for f in np.unique(fold)):
-        theta = fit(preferences[~out])
-        side = contracted(len(X), preferences=preferences[~out], **known)
-        together = pair_probabilities(X, theta, side, pairs[out], engine(side.graph))
-        true = np.where(says_together[out], together, 1 - together)
-        # Near p = 0 the error rate dominates the sum, so p itself needs no accurate tail.
-        scores[out] = np.log((1 - error_rate) * true + error_rate * (1 - true))
+    for is_held_out in (fold == f for f in np.unique(fold)):
+        training = preferences[~is_held_out]
+        theta, side = fit(training), contracted(len(X), preferences=training, **known)
+        together = pair_probabilities(X, theta, side, pairs[is_held_out], engine(side.graph))
+        p_right = np.where(says_together[is_held_out], together, 1 - together)
+        # Near p_right = 0 the error rate dominates the sum, so p_right needs no accurate tail.
+        scores[is_held_out] = np.log((1 - error_rate) * p_right + error_rate * (1 - p_right))
     return scores
 
 
@@ -192,12 +197,13 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
     Parameters
     ----------
     scores : (P,) array_like
-        ℓ_e of :func:`held_out_scores`, or the differences of the scores of two settings, to compare
-        these by the error of the mean difference.
+        ℓ_e from :func:`held_out_scores`. To compare two settings, give the differences of their
+        scores; the result is then the mean difference and its standard error.
     pairs : (P, 2) int array_like
-        The points that were asked about.
+        The two points of each answer.
     groups : (N,) int array_like
-        The group of each point, as in ``answer_folds``.
+        The group of each point, from :func:`cgmm.network.related_groups` with *all* relations,
+        including the answers.
 
     Returns
     -------
@@ -211,19 +217,19 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
 
     Examples
     --------
-    >>> found = log_score([-0.1, -0.5, -0.3], [[0, 1], [2, 3], [4, 5]], [0, 0, 1, 1, 2, 2])
-    >>> round(found.mean, 4), round(found.standard_error, 4), found.n_groups
+    >>> score = log_score([-0.1, -0.5, -0.3], [[0, 1], [2, 3], [4, 5]], [0, 0, 1, 1, 2, 2])
+    >>> round(score.mean, 4), round(score.standard_error, 4), score.n_groups
     (-0.3, 0.1155, 3)
     """
-    values, (which, counts) = np.asarray(scores, dtype=float), _number_groups(pairs, groups)
+    values, (group_of_pair, counts) = np.asarray(scores, dtype=float), _number_groups(pairs, groups)
     n_groups = len(counts)
-    if values.shape != which.shape or n_groups < 2:
+    if values.shape != group_of_pair.shape or n_groups < 2:
         raise ValueError(
-            f"scores have the shape {values.shape} for {len(which)} pairs in {n_groups} groups; "
-            "there must be a score for each pair, and two groups at least to tell an error."
+            f"scores have the shape {values.shape} for {len(group_of_pair)} pairs in {n_groups} "
+            "groups; there must be a score for each pair, and at least two groups for an error."
         )
     mean = values.mean()
-    sums = np.bincount(which, values - mean)
+    sums = np.bincount(group_of_pair, values - mean)
     error = np.sqrt(n_groups / (n_groups - 1) * (sums**2).sum()) / len(values)
     return LogScore(float(mean), float(error), n_groups)
 
@@ -231,24 +237,24 @@ def log_score(scores: ArrayLike, pairs: ArrayLike, groups: ArrayLike) -> LogScor
 def assignment_entropy(
     X: FloatArray, parameters: Parameters, side: SideInformation, infer: Infer
 ) -> float:
-    """Compute the entropy of the joint posterior of all assignments.
+    """Compute the entropy of the joint posterior distribution of all assignments.
 
     Parameters
     ----------
     X : (N, D) array
         The points.
     parameters : Parameters
-        θ, ``parameters_`` of a fit.
+        θ, the attribute ``parameters_`` of a fit.
     side : SideInformation
-        All side information.
+        All side information about these points.
     infer : callable
         An exact engine applied to ``side.graph``.
 
     Returns
     -------
     float
-        H(z | X, all side information, θ) in nats. ``bic() + 2 H`` is the criterion ICL, which
-        penalises fits with overlapping classes.
+        H(z | X, side information, θ) in nats. ``bic() + 2 H`` is the criterion ICL, which penalises
+        fits with overlapping components.
 
     Raises
     ------
@@ -258,15 +264,16 @@ def assignment_entropy(
     Notes
     -----
     ``H = log Z - Σ_jk r_jk u_jk - Σ_e w_e p_e``, which takes one call of the engine, and the
-    probabilities of the pairs with edges. Without relations it is the sum of the points' entropies;
-    relations lower it.
+    probability p_e of each edge. Without relations H is the sum of the entropies of all points;
+    relations reduce it.
 
     Biernacki, Celeux and Govaert (2000), Assessing a mixture model for clustering with the
     integrated completed likelihood.
 
     Examples
     --------
-    Three points lie between two components, and two are must-linked: four assignments are left.
+    Three points lie between two components, and two are must-linked, so four assignments of equal
+    probability are possible:
 
     >>> from cgmm.inference import ENGINES
     >>> theta = Parameters(np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)))
@@ -279,35 +286,35 @@ def assignment_entropy(
     (r, log_z, *_), (edges, w) = infer(unary), side.graph[1:3]
     if np.isnan(log_z):
         raise ValueError(
-            "the engine reports no log-evidence, without which there is no entropy; ask an exact "
-            "one: ENGINES['auto'](side.graph)."
+            "the engine reports no log-evidence, which the entropy requires; use an exact engine: "
+            "ENGINES['auto'](side.graph)."
         )
     p_equal = expit(log_odds_together(infer, unary, side.graph, edges))
-    # Impossible states have -inf as log-potential and contribute nothing to the mean.
-    of_nodes = (r * np.where(r > 0, unary, 0.0)).sum()
-    of_edges = (p_equal * np.where(p_equal > 0, w, 0.0)).sum()
-    return float(max(log_z - of_nodes - of_edges, 0.0))
+    # Impossible states have the log-potential -inf, but they contribute nothing to the mean.
+    mean_unary = (r * np.where(r > 0, unary, 0.0)).sum()
+    mean_pairwise = (p_equal * np.where(p_equal > 0, w, 0.0)).sum()
+    return float(max(log_z - mean_unary - mean_pairwise, 0.0))
 
 
 def _number_groups(pairs: ArrayLike, groups: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return the group number of each pair, and the number of pairs in each group."""
+    """Return the (P,) index of each pair's group, and the (G,) number of pairs in each group."""
     group = check_labels("groups", groups, least=0)
-    of_pair = group[check_pairs("pairs", pairs, len(group))]
-    across = np.flatnonzero(of_pair[:, 0] != of_pair[:, 1])
-    if len(across):
+    groups_of_pair = group[check_pairs("pairs", pairs, len(group))]
+    wrong = np.flatnonzero(groups_of_pair[:, 0] != groups_of_pair[:, 1])
+    if len(wrong):
         raise ValueError(
-            f"pairs[{across[0]}] joins the groups {of_pair[across[0]].tolist()}; groups must be "
-            "those of all relations: related_groups(N, must_link=..., cannot_link=pairs)."
+            f"pairs[{wrong[0]}] joins the groups {groups_of_pair[wrong[0]].tolist()}; groups must "
+            "follow from all relations: related_groups(N, must_link=..., cannot_link=pairs)."
         )
-    return np.unique(of_pair[:, 0], return_inverse=True, return_counts=True)[1:]
+    return np.unique(groups_of_pair[:, 0], return_inverse=True, return_counts=True)[1:]
 
 
-def _require_rate(error_rate: float) -> None:
-    """Raise an error if one answer that is impossible under a fit could have infinite weight."""
+def _check_error_rate(error_rate: float) -> None:
+    """Raise an error if the error rate is not between 0 and 1."""
     if not 0 < error_rate < 1:
         raise ValueError(
-            f"error_rate is {error_rate:g}; it must lie between 0 and 1, since one answer that a "
-            "fit holds impossible would decide over all: error_rate=0.05."
+            f"error_rate is {error_rate:g}; it must be between 0 and 1, since otherwise a single "
+            "answer that contradicts a fit would have the score -inf: error_rate=0.05."
         )
 
 
@@ -315,25 +322,25 @@ def _require_rate(error_rate: float) -> None:
 
 
 class Trial(NamedTuple):
-    """The scores of one setting; NaN if its fit failed."""
+    """Scores of one setting, which are NaN if the fit failed."""
 
     params: dict[str, Any]
-    """Parameters of the estimator, and ``error_rate`` if the grid has it."""
+    """Parameters of the estimator, and ``error_rate`` if the grid contains it."""
     mean_test_score: float
     """Mean log-probability of held-out answers in nats, higher is better."""
     standard_error: float
-    """Standard error of the mean, over groups of connected answers."""
+    """Standard error of the mean, computed over groups of connected answers."""
     evidence: float
-    """log p(X, answers | θ) in nats of a fit to all answers, given the hard relations. Error rates
-    can be compared by it, since answers count as data."""
+    """log p(X, answers | θ, hard relations) in nats of a fit to all answers. Settings with
+    different error rates can be compared by it, because answers are part of the data."""
     bic: float
-    """-2 evidence + ν log N, lower is better."""
+    """-2 evidence + ν log N; lower is better."""
     icl: float
     """BIC + 2 H, where H is the entropy of all assignments; lower is better."""
     n_free: int
     """ν, the number of free parameters."""
     error: str
-    """Message of the error that ended the fit, or an empty string."""
+    """Message of the error that made the fit fail, or an empty string."""
 
 
 class AnswerSearch(BaseEstimator):
@@ -342,54 +349,56 @@ class AnswerSearch(BaseEstimator):
     Parameters
     ----------
     estimator : ConstrainedGaussianMixture or another mixture
-        The mixture whose parameters are searched; parameters outside the grid keep its values.
-        Answers enter by the joint likelihood: ``weights`` "auto" means "ignore" here.
+        The mixture whose parameters are searched. Parameters that are not in the grid keep their
+        values. Answers enter by the joint likelihood: ``weights`` "auto" means "ignore" here.
     param_grid : dict or list of dict
-        As scikit-learn's ``ParameterGrid``: lists of values by the name of a parameter.
-        ``"error_rate"`` is q, the error rate of answers, instead of γ = 1 - q.
+        Lists of values by parameter name, as in scikit-learn's ``ParameterGrid``. The name
+        ``"error_rate"`` is q, the error rate of answers.
     error_rate : float, default=0.1
-        q, unless the grid names it.
+        q, if the grid does not contain it.
     n_folds : int, default=5
-        Number of folds, each of whole groups of connected answers.
+        Number of folds; a group of connected answers is never divided.
     n_jobs : int, default=1
-        Number of settings fitted in parallel, each by a process; -1: all processors.
+        Number of processes, each of which fits one setting at a time; -1 means all processors.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the folds. Fits use the estimator's own ``random_state``.
+        Seed for the folds. Fits use the estimator's own ``random_state``.
     verbose : int, default=0
-        As ``joblib.Parallel`` takes it.
+        Verbosity of ``joblib.Parallel``.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        An entry for each setting, in the order of the grid: ``params``, ``param_NAME`` for each
-        parameter, ``mean_test_score`` with its ``standard_error`` and ``rank_test_score``,
-        ``evidence``, ``bic``, ``icl``, ``n_free`` and ``error``. ``pandas.DataFrame`` takes it.
+        Columns of a table with a row for each setting, in the order of the grid, which can be
+        converted by ``pandas.DataFrame``: ``params``, ``param_NAME`` for each parameter,
+        ``mean_test_score`` with its ``standard_error`` and ``rank_test_score``, ``evidence``,
+        ``bic``, ``icl``, ``n_free`` and ``error``.
     best_index_ : int
         Index of the setting with the fewest free parameters among those whose mean is within one
         standard error of the best mean.
     best_params_ : dict
         The chosen setting.
     best_score_ : float
-        Its ``mean_test_score``.
+        ``mean_test_score`` of the chosen setting.
     best_estimator_ : estimator
-        The mixture fitted with that setting to all answers.
+        The mixture fitted with the chosen setting to all answers.
     choices_ : dict
-        The index that each criterion chooses: "held out", "highest mean", "evidence", "bic", "icl".
+        Index of the setting that each criterion chooses: "held out", "highest mean", "evidence",
+        "bic", "icl".
     folds_ : (P,) array
         The fold of each answer.
     labels_ : (N,) int array
-        Components of the points by ``best_estimator_``.
+        The component of each point according to ``best_estimator_``.
 
     Notes
     -----
     Breiman, Friedman, Olshen and Stone (1984), Classification and regression trees, sect. 3.4.3,
     give the rule of one standard error.
 
-    Criteria disagree if the model is not true. The evidence of the fitted data rises with the
-    number of components. BIC and ICL penalise this, but measure how well points are described, not
-    whether components are classes. Held-out answers measure the latter, with a known error. All
-    criteria allow pairs that were chosen at random or by looking at the points; see
-    :func:`cgmm.decide.fit_answers`.
+    The criteria disagree if the data do not come from the model. The evidence of the fitted data
+    increases with the number of components. BIC and ICL penalise this, but they measure how well
+    the points are described, not whether components correspond to classes. Held-out answers measure
+    this correspondence, with a known standard error. All criteria are valid both for random pairs
+    and for pairs that were chosen by looking at the points; see :func:`cgmm.decide.fit_answers`.
 
     Examples
     --------
@@ -430,7 +439,7 @@ class AnswerSearch(BaseEstimator):
         X : (N, D) array_like
             The points.
         answers : (P, 3) array_like
-            Rows ``i, j, said``: 1 if "together" was said, 0 if "apart".
+            Rows ``i, j, said``: ``said`` is 1 for "together" and 0 for "apart".
         **known
             Certain side information: ``labels``, ``must_link``, ``cannot_link``.
 
@@ -443,15 +452,15 @@ class AnswerSearch(BaseEstimator):
         ValueError
             If answers cannot be divided into folds, or no setting can be fitted.
         KeyboardInterrupt
-            If interrupted. ``cv_results_`` has the settings that were completed.
+            If the search is interrupted. ``cv_results_`` then contains the completed settings.
         """
         X = np.asarray(X, dtype=float)
-        _require_rate(self.error_rate)
+        _check_error_rate(self.error_rate)
         rows = check_answers(answers, len(X))
         pairs = rows[:, :2]
-        relations = {name: given for name, given in known.items() if name != "labels"}
+        relations = {name: value for name, value in known.items() if name != "labels"}
         groups = related_groups(len(X), preferences=np.insert(pairs, 2, 1, axis=1), **relations)
-        self.folds_ = answer_folds(pairs, groups, self.n_folds, random_state=self.random_state)
+        self.folds_ = assign_folds(pairs, groups, self.n_folds, random_state=self.random_state)
         grid = list(ParameterGrid(self.param_grid))
         parallel = Parallel(self.n_jobs, verbose=self.verbose, return_as="generator")
         score = partial(
@@ -462,61 +471,61 @@ class AnswerSearch(BaseEstimator):
             for trial in parallel(delayed(score)(params) for params in grid):
                 trials.append(trial)
         finally:
-            self.cv_results_ = _as_columns(trials)
-        return self._choose(trials, X, rows, known)
+            self.cv_results_ = _convert_to_columns(trials)
+        return self._choose_setting(trials, X, rows, known)
 
-    def _choose(
+    def _choose_setting(
         self, trials: list[Trial], X: FloatArray, rows: IntArray, known: Any
     ) -> AnswerSearch:
-        """Apply the one-standard-error rule and all other criteria, and fit the choice again."""
+        """Choose a setting by each criterion, and fit the one chosen by held-out answers again."""
         if all(trial.error for trial in trials):
             raise ValueError(f"no setting could be fitted: {trials[0].error}")
-        found = self.cv_results_
+        columns = self.cv_results_
         self.choices_ = {
             "held out": _choose_simplest(trials),
-            "highest mean": int(np.nanargmax(found["mean_test_score"])),
-            "evidence": int(np.nanargmax(found["evidence"])),
-            "bic": int(np.nanargmin(found["bic"])),
-            "icl": int(np.nanargmin(found["icl"])),
+            "highest mean": int(np.nanargmax(columns["mean_test_score"])),
+            "evidence": int(np.nanargmax(columns["evidence"])),
+            "bic": int(np.nanargmin(columns["bic"])),
+            "icl": int(np.nanargmin(columns["icl"])),
         }
         self.best_index_ = self.choices_["held out"]
         self.best_params_ = trials[self.best_index_].params
         self.best_score_ = trials[self.best_index_].mean_test_score
-        model, q = _prepare(self.estimator, self.best_params_, self.error_rate)
+        model, q = _apply_setting(self.estimator, self.best_params_, self.error_rate)
         self.best_estimator_ = fit_answers(model, X, rows, error_rate=q, **known)
         self.labels_ = self.best_estimator_.labels_
         return self
 
     def predict(self, X: ArrayLike, **known: Any) -> IntArray:
-        """Return the most probable component of each point, by the best estimator.
+        """Return the most probable component of each point, according to the best estimator.
 
         Parameters
         ----------
         X : (N, D) array_like
             Points.
         **known
-            Relations among them, as ``predict`` of the estimator takes them.
+            Relations between these points, as in ``predict`` of the estimator.
 
         Returns
         -------
         (N,) int array
-            The component.
+            Index of the component.
         """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X, **known)
 
 
 def _choose_simplest(trials: list[Trial]) -> int:
-    """Return the index with fewest parameters within one standard error of the best mean."""
+    """Return the index of the simplest setting within one standard error of the best mean."""
     means = [trial.mean_test_score for trial in trials]
     best = trials[int(np.nanargmax(means))]
-    least = best.mean_test_score - best.standard_error
-    candidates = [i for i, mean in enumerate(means) if mean >= least]
+    threshold = best.mean_test_score - best.standard_error
+    candidates = [i for i, mean in enumerate(means) if mean >= threshold]
     return min(candidates, key=lambda i: (trials[i].n_free, -means[i]))
 
 
-def _as_columns(trials: list[Trial]) -> dict[str, Any]:
-    """Return an array per field and parameter of the trials, as scikit-learn's searches do."""
+def _convert_to_columns(trials: list[Trial]) -> dict[str, Any]:
+    """Return the trials as a dict of columns, like ``cv_results_`` of scikit-learn."""
     columns: dict[str, Any] = {
         name: np.array([getattr(trial, name) for trial in trials])
         for name in Trial._fields
@@ -540,28 +549,27 @@ def _score_setting(
     estimator: Any, error_rate: float, X: FloatArray, rows: IntArray, folds: IntArray,
     groups: IntArray, known: Any, params: dict[str, Any],
 ) -> Trial:  # fmt: skip
-    """Return the held-out score of a setting, and its criteria on all answers."""
-    model, q = _prepare(estimator, params, error_rate)
-    # One thread is fastest for fits this small. Warnings are ignored here, because the last fit
-    # gives them again.
+    """Return the held-out score of a setting, and the criteria of a fit to all answers."""
+    model, q = _apply_setting(estimator, params, error_rate)
+    # One thread is fastest for such small fits. Warnings are ignored here, because the fit with the
+    # chosen setting issues them again.
     with threadpool_limits(1), warnings.catch_warnings(action="ignore", category=UserWarning):
         try:
             scores = held_out_scores(
                 X, lambda soft: clone(model).fit(X, preferences=soft, **known).parameters_, rows,
                 folds, ENGINES["auto"], error_rate=q, sampling=model.sampling, **known,
             )  # fmt: skip
-            mean, error, _ = log_score(scores, rows[:, :2], groups)
-            return Trial(
-                params, mean, error, *_compute_criteria(clone(model), X, rows, q, known), ""
-            )
-        except ValueError as refusal:
-            return Trial(params, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(refusal))
+            mean, standard_error, _ = log_score(scores, rows[:, :2], groups)
+            criteria = _compute_criteria(clone(model), X, rows, q, known)
+            return Trial(params, mean, standard_error, *criteria, "")
+        except ValueError as error:
+            return Trial(params, np.nan, np.nan, np.nan, np.nan, np.nan, 0, str(error))
 
 
 def _compute_criteria(
     model: Any, X: FloatArray, rows: IntArray, q: float, known: Any
 ) -> tuple[float, float, float, int]:
-    """Return evidence, BIC, ICL and ν of a fit to all answers."""
+    """Return evidence, BIC, ICL and number of free parameters of a fit to all answers."""
     model = fit_answers(model, X, rows, error_rate=q, **known)
     theta, n_free = model.parameters_, round(model.aic() / 2 + model.log_evidence_)
     side, certain = (
@@ -571,14 +579,14 @@ def _compute_criteria(
     infer = ENGINES["auto"](side.graph)
     evidence = infer(node_unaries(X, theta, side)).log_z
     evidence -= Prior(certain, ENGINES["auto"]).log_z(theta.weights)
-    # Preferences omit a constant factor of the likelihood of each answer, so add its logarithm.
+    # Preferences omit a constant factor of each answer's likelihood, so add its logarithm.
     evidence += float(np.sum(np.where(rows[:, 2] == 1, np.log(q), np.log1p(-q))))
     bic = -2 * evidence + n_free * np.log(len(X))
     return evidence, bic, bic + 2 * assignment_entropy(X, theta, side, infer), n_free
 
 
-def _prepare(estimator: Any, params: dict[str, Any], error_rate: float) -> tuple[Any, float]:
-    """Return a copy of the estimator with a setting, and the error rate."""
+def _apply_setting(estimator: Any, params: dict[str, Any], error_rate: float) -> tuple[Any, float]:
+    """Return a copy of the estimator with the parameters of a setting, and the error rate."""
     parameters = {"error_rate": error_rate, **params}
     q = float(parameters.pop("error_rate"))
     return joint(clone(estimator).set_params(**parameters)), q

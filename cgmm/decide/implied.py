@@ -1,15 +1,17 @@
-"""Consequences of answers about pairs: groups, groups that differ, and contradictions.
+"""Derive what answers about pairs of rows imply for other pairs, and find contradictions.
 
-"Same" connects rows to groups. "Different" keeps two groups apart. A group that is apart from K - 1
-of K classes belongs to the last one. :class:`cgmm.decide.Interview` does not ask about implied
-pairs; chapter 15 explains why this loses no information.
+Rows that answers "same" connect form a group. An answer "different" separates the groups of its two
+rows. A group that is separated from K - 1 of K classes belongs to the remaining class.
+:class:`cgmm.decide.Interview` does not ask about pairs whose answer is implied; chapter 15 explains
+why this loses no information.
 
-=========  ====================================================================
-group      (N,) group of each row, numbered by first rows, e.g. [0, 1, 0]
-apart      pairs of groups about which the answer was "different"
-closed     pairs of groups that are apart, or about which the answer was "unsure"
-between    the answer about a pair of groups, e.g. {(0, 4): "different", (4, 0): "different"}
-=========  ====================================================================
+=================  ============================================================
+group              (N,) group of each row, numbered in the order of first rows, e.g. [0, 1, 0]
+separated groups   two groups about which an answer was "different"
+settled pair       two rows of one group, of separated groups, or of groups about which an answer
+                   was "unsure"; any other pair is *open*
+_reply_between     the reply about two groups, e.g. {(0, 4): "different", (4, 0): "different"}
+=================  ============================================================
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from cgmm.numerics import IntArray
 
 
 class Contradiction(NamedTuple):
-    """Answers that cannot all be right."""
+    """Set of answers that cannot all be right."""
 
     numbers: list[int]
-    """Positions of the answers, beginning with the one that completes the contradiction."""
+    """Positions of these answers; the first one contradicts all others together."""
     message: str
-    """The chain of answers in words, with row numbers."""
+    """Sentence that describes the contradiction, with row numbers."""
 
 
 class ImpliedPairs:
-    """Consequences of the answers so far.
+    """Groups and separated groups of rows that follow from the answers.
 
     Parameters
     ----------
@@ -45,26 +47,26 @@ class ImpliedPairs:
     n_components : int
         K, the number of classes.
     answers : sequence of Answer
-        The answers.
+        The answers, in the order of asking.
     """
 
     def __init__(self, n_rows: int, n_components: int, answers: Sequence[Answer]) -> None:
         self.contradictions: list[Contradiction] = []
         self._answers, self.n_components = answers, n_components
-        links = [a[:2] for a in answers if a.answer == "same"]
-        self._read(n_rows, links)
-        self._report_chains()
-        # Each link that K implies may imply another one.
-        while (link := self._link_by_count()) is not None:
-            links.append(link)
-            self._read(n_rows, links)
-        self._report_too_many()
+        must_links = [a[:2] for a in answers if a.answer == "same"]
+        self._derive_groups(n_rows, must_links)
+        self._find_contradictory_chains()
+        # A must-link implied by the number of classes may imply further ones, so repeat.
+        while (must_link := self._find_implied_must_link()) is not None:
+            must_links.append(must_link)
+            self._derive_groups(n_rows, must_links)
+        self._find_too_many_classes()
 
-    def _read(self, n_rows: int, links: Sequence[tuple[int, int]]) -> None:
-        """Derive groups, and the answers between them; "different" counts more than "unsure"."""
-        self._must = np.array(links, dtype=np.intp).reshape(-1, 2)
-        self.group = closure(n_rows, self._must)
-        self._between = {
+    def _derive_groups(self, n_rows: int, must_links: Sequence[tuple[int, int]]) -> None:
+        """Derive the groups, and the reply between groups; "different" overrides "unsure"."""
+        self._must_links = np.array(must_links, dtype=np.intp).reshape(-1, 2)
+        self.group = closure(n_rows, self._must_links)
+        self._reply_between = {
             pair: reply
             for reply in ("unsure", "different")
             for a in self._answers if a.answer == reply
@@ -73,85 +75,87 @@ class ImpliedPairs:
 
     @property
     def groups_asked_about(self) -> list[int]:
-        """Groups of the rows in answers, each once; for each answer that of row j before row i."""
+        """Groups that occur in answers, in the order of asking, row j of an answer before row i."""
         rows = [row for a in self._answers if a.answer != "unsure" for row in (a.j, a.i)]
         return list(dict.fromkeys(self.group[rows].tolist()))
 
-    def is_apart(self, g: int, h: int) -> bool:
-        """Return True if answers keep two groups apart."""
-        return self._between.get((g, h)) == "different"
+    def are_separated(self, g: int, h: int) -> bool:
+        """Return True if an answer "different" separates two groups."""
+        return self._reply_between.get((g, h)) == "different"
 
-    def is_closed(self, g: int, h: int) -> bool:
-        """Return True if there is nothing to ask about two groups."""
-        return g == h or (g, h) in self._between
+    def are_settled(self, g: int, h: int) -> bool:
+        """Return True if a question about two groups would be superfluous."""
+        return g == h or (g, h) in self._reply_between
 
     def is_open(self, i: int, j: int) -> bool:
-        """Return True if a pair of rows is neither answered nor implied."""
-        return not self.is_closed(int(self.group[i]), int(self.group[j]))
+        """Return True if the answer about two rows is neither given nor implied."""
+        return not self.are_settled(int(self.group[i]), int(self.group[j]))
 
-    def random_open_pair(self, rng: np.random.Generator) -> tuple[int, int] | None:
-        """Draw one of the open pairs of rows; None if there is none."""
+    def draw_open_pair(self, rng: np.random.Generator) -> tuple[int, int] | None:
+        """Draw an open pair of rows at random, or return None if no pair is open."""
         n = len(self.group)
         for _ in range(100):
             i, j = rng.integers(n, size=2).tolist()
             if self.is_open(i, j):
                 return i, j
-        # After 100 failures only a small number of groups is left, so list all pairs.
-        pairs = [p for p in combinations(self._first_rows().tolist(), 2) if self.is_open(*p)]
+        # After 100 failures there are probably only a small number of groups, so list all pairs.
+        first_rows = self._find_first_rows().tolist()
+        pairs = [pair for pair in combinations(first_rows, 2) if self.is_open(*pair)]
         return pairs[int(rng.integers(len(pairs)))] if pairs else None
 
-    def _first_rows(self) -> IntArray:
+    def _find_first_rows(self) -> IntArray:
+        """Return the first row of each group."""
         return np.unique(self.group, return_index=True)[1]
 
     # ------------------------------------------------------------------------ K classes
 
-    def _find_mutually_apart(self) -> list[int]:
-        """Find groups that are mutually apart, greedily by decreasing number of differences."""
-        degree = Counter(g for g, h in self._between if g != h and self.is_apart(g, h))
-        found = list[int]()
+    def _find_separated_groups(self) -> list[int]:
+        """Find a set of mutually separated groups, greedily by decreasing number of separations."""
+        degree = Counter(g for g, h in self._reply_between if g != h and self.are_separated(g, h))
+        separated = list[int]()
         for g in sorted(degree, key=lambda g: (-degree[g], g)):
-            if all(self.is_apart(g, h) for h in found):
-                found.append(g)
-        return found
+            if all(self.are_separated(g, h) for h in separated):
+                separated.append(g)
+        return separated
 
-    def _link_by_count(self) -> tuple[int, int] | None:
-        """Return first rows of two groups that must be one class, since all others are apart."""
-        found, first = self._find_mutually_apart(), self._first_rows()
-        if len(found) == self.n_components > 1:
-            for g in sorted({g for g, _ in self._between} - set(found)):
-                left = [h for h in found if not self.is_apart(g, h)]
-                if len(left) == 1:
-                    return int(first[g]), int(first[left[0]])
+    def _find_implied_must_link(self) -> tuple[int, int] | None:
+        """Return a must-link to the only class from which a group is not separated, or None."""
+        classes, first_rows = self._find_separated_groups(), self._find_first_rows()
+        if len(classes) == self.n_components > 1:
+            for g in sorted({g for g, _ in self._reply_between} - set(classes)):
+                candidates = [h for h in classes if not self.are_separated(g, h)]
+                if len(candidates) == 1:
+                    return int(first_rows[g]), int(first_rows[candidates[0]])
         return None
 
     # ------------------------------------------------------------------------ contradictions
 
-    def _report_chains(self) -> None:
-        """Find each "different" answer within a group, with the chain of "same" answers."""
-        same_links = {
+    def _find_contradictory_chains(self) -> None:
+        """Record each answer "different" about two rows that a chain of answers "same" connects."""
+        number_of = {
             frozenset(a[:2]): number
             for number, a in enumerate(self._answers) if a.answer == "same"
         }  # fmt: skip
         for number, answer in enumerate(self._answers):
             if answer.answer == "different" and self.group[answer.i] == self.group[answer.j]:
-                chain = must_link_chain(self._must, answer.i, answer.j)
-                links = [same_links[frozenset(pair)] for pair in pairwise(chain)]
+                chain = must_link_chain(self._must_links, answer.i, answer.j)
+                numbers = [number, *(number_of[frozenset(pair)] for pair in pairwise(chain))]
                 text = " - ".join(map(str, chain))
                 self.contradictions.append(Contradiction(
-                    [number, *links],
+                    numbers,
                     f"Rows {answer.i} and {answer.j} are said to be different, but the answers "
                     f'"same" connect them: {text}.',
                 ))  # fmt: skip
 
-    def _report_too_many(self) -> None:
-        """Find more than K groups that are mutually different."""
-        found = self._find_mutually_apart()
-        if len(found) <= self.n_components:
+    def _find_too_many_classes(self) -> None:
+        """Record a contradiction if more than K groups are mutually separated."""
+        separated = self._find_separated_groups()
+        if len(separated) <= self.n_components:
             return
         numbers = [
             number for number, a in enumerate(self._answers)
-            if a.answer == "different" and {*self.group[[a.i, a.j]].tolist()} <= {*found}
+            if a.answer == "different" and {*self.group[[a.i, a.j]].tolist()} <= {*separated}
         ][::-1]  # fmt: skip
-        rows = ", ".join(map(str, self._first_rows()[found].tolist()))
+        rows = ", ".join(map(str, self._find_first_rows()[separated].tolist()))
         message = f"Rows {rows} are all said to be different, but there are only"
         self.contradictions.append(Contradiction(numbers, f"{message} {self.n_components} groups."))

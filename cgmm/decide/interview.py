@@ -1,22 +1,28 @@
-"""The interview: which question a person is asked next, and the groups that the answers give.
+"""Ask a person about pairs of rows, one at a time, and group a table by the answers.
 
-An interview holds a table, the answers so far and a fitted mixture. It chooses the next pair of
-rows, takes the reply "same", "different" or "unsure", refits and chooses again. It has no
-interface: :class:`cgmm.explore.InterviewWidget` and ``python -m cgmm ask`` are two. Chapter 15
-derives the order of the questions and measures it.
+:class:`Interview` keeps a table, the answers so far and a fitted mixture. It chooses a pair of
+rows, takes the reply "same", "different" or "unsure", refits the mixture, and chooses the next
+pair. It has no user interface: :class:`cgmm.explore.InterviewWidget` and ``python -m cgmm ask``
+provide two. Chapter 15 derives the order of the questions and measures its effect.
 
-1. *explore*: the row farthest from all rows asked about, beside the nearest known group, until
-   there is a row of each class;
-2. *doubt*, two questions in three: a row whose class is uncertain beside a certain row of a class,
-   the pair whose answer has the highest expected information;
-3. *check*, every third question: a random pair. The model predicts the answer before it is given;
-   how often it is right is what ``Interview.progress`` reports;
-4. *place*, instead of doubt while the model predicts checks badly: a random row beside the nearest
-   known group, because a wrong model is in doubt about the wrong rows.
+There are four kinds of questions:
+
+1. *explore*: compare the row farthest from all rows asked about with the nearest known class, until
+   a row of each class is known;
+2. *doubt*, two questions in three: compare a row whose class is uncertain with a row whose class is
+   certain; of all such pairs, ask about the one whose answer has the highest expected information;
+3. *check*, every third question: compare two random rows. The model predicts the answer before it
+   is given, and ``Interview.progress`` reports how often it is right;
+4. *place*, instead of *doubt* while the model predicts checks badly: compare a random row with the
+   nearest known class, because a wrong model is uncertain about the wrong rows.
 
 =========  ====================================================================
-open       of a pair: neither answered nor implied by answers
-check      a random pair whose answer is predicted before it is given
+open pair  two rows about which the answer is neither given nor implied by other answers
+check      a random pair whose answer the model predicts before it is given
+unary      (N, K) joint log-densities log p(x_i, z_i = k)
+r          (N, K) responsibilities given the table alone
+p          probability of an answer, or of the answer "same"
+q          error rate of answers, e.g. 0.05
 =========  ====================================================================
 """
 
@@ -36,126 +42,121 @@ from scipy.special import entr, expit, logit, logsumexp, softmax
 from scipy.stats import binomtest
 
 from cgmm.decide.answer_file import REPLIES, Answer, AnswerFile
-from cgmm.decide.asking import answer_information, fit_answers, joint, probability
+from cgmm.decide.asking import answer_information, check_probability, fit_answers, joint
 from cgmm.decide.implied import Contradiction, ImpliedPairs
-from cgmm.decide.rows import RowsByDistance, coordinates, doubtful_pairs
+from cgmm.decide.rows import RowsByDistance, compute_coordinates, find_doubtful_pairs
 from cgmm.diagnose import log_odds_together
 from cgmm.given import explain_missing
 from cgmm.inference import ENGINES
 from cgmm.mixture import ConstrainedGaussianMixture, MixedMixture
 from cgmm.mixture.columns import encode_table
 from cgmm.network import SideInformation
-from cgmm.numerics import (
-    FloatArray,
-    IntArray,
-    Seed,
-    WarnedOnce,
-    check_integer,
-    generator,
-)
+from cgmm.numerics import FloatArray, IntArray, Seed, WarnedOnce, check_integer, generator
 from cgmm.scenarios.answers import preferences_from_answers
 
 CHECK_EVERY = 3
-"""One question in this many is a random pair, once exploring has ended."""
+"""Interval between checks: every third question is a random pair, once exploring has ended."""
 WINDOW = 30
-"""Number of latest checks that count: earlier ones were predicted by an earlier model."""
+"""Number of most recent checks to evaluate; older ones were predicted by older models."""
 MAX_SURPRISE = 1.645
-"""Standard deviations of surprise above which answers refute a fit: a one-sided test at 5 %."""
+"""Critical value of the one-sided test at 5 % by which answers can refute a fit."""
 FEWEST_CHECKS = 10
-"""Number of checks before which there is no advice to stop."""
+"""Smallest number of checks after which the interview may advise to stop."""
 
 
 class Question(NamedTuple):
-    """A pair of rows to ask a person about."""
+    """Pair of rows about which a person is asked whether they belong to the same group."""
 
     i: int
     """Row number of the first point."""
     j: int
     """Row number of the second point."""
     information: float
-    """Expected information of the answer about all assignments, in nats."""
+    """Mutual information between the answer and all assignments, in nats."""
     p_same: float
-    """Probability of "same" according to the model."""
+    """Probability of the answer "same" according to the model."""
     kind: str
-    """Reason for the question: "explore", "doubt", "check" or "place"."""
+    """Kind of the question: "explore", "doubt", "check" or "place"."""
 
 
 class Progress(NamedTuple):
-    """State of an interview, with advice on what to do next."""
+    """Counts of answers and of correct predictions, with advice on when to stop."""
 
     n_answers: int
     """Number of answers "same" and "different"."""
     n_unsure: int
     """Number of answers "unsure"."""
     n_checks: int
-    """Number of random pairs among the latest 30 whose answers the model had to predict."""
+    """Number of random pairs whose answers the model had to predict; at most the latest 30."""
     n_predicted: int
-    """Number of these that it predicted correctly."""
+    """Number of these checks that the model predicted correctly."""
     interval: tuple[float, float]
-    """95 % confidence interval (Wilson's) for the share of answers that it predicts correctly."""
+    """95 % confidence interval (Wilson's) for the share of correctly predicted answers."""
     baseline: float
-    """Share of the commoner answer among the checks: what a constant guess would reach."""
+    """Share of the more frequent answer among the checks, which a constant guess would reach."""
     n_contradictions: int
     """Number of contradictions among the answers."""
     may_stop: bool
-    """True if further answers are unlikely to change much."""
+    """True if further answers are unlikely to change the groups much."""
     advice: str
-    """What to do next, in one sentence."""
+    """Advice to continue, to correct answers or to stop, in one sentence."""
 
 
 class Interview:
-    """Choose the next question for a person, and group a table by the answers.
+    """Ask a person about pairs of rows, and group a table by the answers.
 
     Parameters
     ----------
     X : (N, D) array_like or DataFrame
-        The table: numbers, and columns of texts, booleans or a categorical dtype as categories.
-        Cells may be empty. Standardise numbers first.
+        The table. Columns of numbers should be standardised; columns of strings, booleans or a
+        categorical dtype are categories. Cells may be empty.
     n_components : int
         K, the number of groups.
     model : ConstrainedGaussianMixture or another mixture, default=None
-        The mixture to fit, of ``n_components`` components. None: a ConstrainedGaussianMixture, or a
-        MixedMixture if there are categories, with ``reg_covar`` of a hundredth of the smallest
+        The mixture to fit, with ``n_components`` components. None: a ConstrainedGaussianMixture, or
+        a MixedMixture if there are categories; ``reg_covar`` is then a hundredth of the smallest
         variance of a column.
     path : path-like, default=None
-        A JSON Lines file that keeps the answers. If it exists, the interview resumes there. Each
+        A JSON Lines file that keeps the answers. If it exists, the interview resumes from it. Each
         answer is on the disk when :meth:`answer` returns.
     annotator : str, default=None
-        Name of the person who answers. Several may answer into one file, also at the same time.
+        Name of the person who answers. Several persons may write their answers to one file, even at
+        the same time.
     error_rate : float, default=0.05
-        How often an answer is wrong, above 0 and below ½.
+        Share of answers that are wrong, above 0 and below ½.
     random_state : int, RandomState, Generator or None, default=None
-        The first row, the checks, and the starts of the default model.
+        Seed for the first row, the checks, and the initialisation of the default model.
 
     Attributes
     ----------
     table : (N, D) array or DataFrame
-        The table that is asked about. Categories are codes, in the last columns, and empty cells
-        are NaN. If a model was given, a table with categories is unchanged.
+        The table. Categories are encoded as integers in the last columns, and empty cells are NaN.
+        If a model was given, a table with categories is unchanged.
     coordinates : (N, n) array
-        Numbers by which rows can be drawn: a complete table of numbers itself.
+        Numeric coordinates for drawing the rows: the table itself if all cells are numbers.
 
     Raises
     ------
     ValueError
-        If ``X`` is no finite table, a number is out of range, or ``path`` is a file of other
-        content or of another table.
+        If ``X`` is no finite table, a number is out of range, or the file at ``path`` has other
+        content or belongs to another table.
 
     Notes
     -----
-    Pairs that answers imply are not asked: rows connected by "same", two groups of which one pair
-    is "different", and a group that is different from K - 1 classes. A pair that was answered
-    "unsure" is not asked again. All answers enter the fit by the joint likelihood, with
-    ``error_rate``; so do those to checks, after they were predicted.
+    Three kinds of pairs are not asked about, because other answers imply the reply: rows connected
+    by answers "same", rows of two groups between which one answer is "different", and rows of a
+    group that is different from K - 1 classes. A pair that was answered "unsure" is not asked about
+    again. All answers enter the fit by the joint likelihood, with ``error_rate``, including the
+    answers to checks, once they have been predicted.
 
-    Each answer starts EM from the parameters before it. A second thread then fits afresh, from the
-    default start and from the groups that exploring found; the next answer takes over the best of
-    these fits. Among the fits that the answers do not refute, that is the one of the highest
-    log-evidence; if the answers refute all, it is the one that gives them the highest probability.
-    Answers refute a fit if they surprise it more than answers drawn from it would in 95 % of cases.
-    The evidence alone would keep a cut that is more probable than the one that people mean; the
-    answers alone would let a single error overturn the table. The results do not depend on the
-    speed of the second thread.
+    After each answer, EM continues from the current parameters. Meanwhile a second thread fits from
+    scratch, from the default initialisation and from the groups that exploring has found. The next
+    answer takes over the best of these fits: among the fits that the answers do not refute, the one
+    with the highest log-evidence; if the answers refute all fits, the one under which the answers
+    have the highest probability. Answers refute a fit if their surprise exceeds what answers drawn
+    from the fit itself would have in 95 % of cases. The evidence alone would keep a partition that
+    is more probable than the one that people mean; the answers alone would let a single error
+    change the whole partition. The results do not depend on the speed of the second thread.
 
     Basu, Banerjee and Mooney (2004), Active semi-supervision for pairwise constrained clustering.
     Dawid (1984), Statistical theory: the prequential approach.
@@ -187,18 +188,19 @@ class Interview:
             encoded, n_numbers = encode_table(X)
         are_numbers = n_numbers == encoded.shape[1]
         self.table: Any = encoded if model is None or are_numbers else X
-        self._Z = coordinates(encoded, n_numbers)
+        self._Z = compute_coordinates(encoded, n_numbers)
         self._is_complete = are_numbers and not np.isnan(encoded).any()
         self.coordinates: FloatArray = encoded if self._is_complete else self._Z
         check_integer("n_components", n_components, 1, len(encoded))
-        if not 0 < float(probability("error_rate", error_rate)) < 0.5:
+        if not 0 < float(check_probability("error_rate", error_rate)) < 0.5:
             raise ValueError(
-                f"error_rate is {error_rate:g}; answers say something only if it is below 0.5, "
-                "and it must be above 0, for people do err: error_rate=0.01 for careful ones."
+                f"error_rate is {error_rate:g}; it must be below 0.5, else answers carry no "
+                "information, and above 0, since people make errors: error_rate=0.01."
             )
         self.n_components, self.annotator, self.error_rate = n_components, annotator, error_rate
         self._seed = int(generator(random_state).integers(2**31))
-        self._template = joint(self._default_model(encoded, n_numbers) if model is None else model)
+        default = self._build_default_model(encoded, n_numbers) if model is None else model
+        self._template = joint(default)
         if self._template.n_components != n_components:
             raise ValueError(
                 f"n_components is {n_components}, but model has {self._template.n_components}; "
@@ -208,76 +210,76 @@ class Interview:
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="interview")
         self._pending: Future[list[Any]] | None = None
         self._question: Question | None = None
-        self._understand()
-        fits = self._fresh_fits(self._models_to_fit(), self.answer_rows)
-        self._model = max(fits, key=self._score)
+        self._process_answers()
+        fits = self._fit_from_scratch(self._list_models_to_fit(), self.answer_rows)
+        self._model = max(fits, key=self._score_fit)
 
     def __repr__(self) -> str:
         (n, D), K, P = self.table.shape, self.n_components, len(self.answers)
         return f"Interview({n} rows, {D} columns, {K} groups, {P} answers)"
 
-    # ------------------------------------------------------------------------ for the person
+    # ------------------------------------------------------------------------ questions and answers
 
     def next_question(self) -> Question | None:
-        """Return the pair to ask about now; the same one until it is answered.
+        """Return the current question, which stays the same until it is answered.
 
         Returns
         -------
         Question or None
-            None if answers say or imply everything about all pairs.
+            None if the answer about every pair is given or implied.
         """
         if self._question is None:
-            self._question = self._choose()
+            self._question = self._choose_question()
         return self._question
 
     def answer(self, reply: str) -> None:
-        """Record the reply to :meth:`next_question` and refit.
+        """Record the reply to the current question, and refit the model.
 
         Parameters
         ----------
         reply : {"same", "different", "unsure"}
-            What the person says.
+            The person's reply to :meth:`next_question`.
 
         Raises
         ------
         ValueError
-            If the reply is another one, or no question is left.
+            If the reply is none of these, or no question is left.
         """
         _check_reply(reply)
         question = self.next_question()
         if question is None:
-            raise ValueError("no question is left: the answers say or imply which pairs are alike.")
+            raise ValueError("no question is left: the answer about every pair is known.")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        about, p_same, kind = question[:2], question.p_same, question.kind
-        self._file.give(Answer(*about, reply, self.annotator, now, kind, p_same))
-        self._learn()
+        rows, p_same, kind = question[:2], question.p_same, question.kind
+        self._file.add_answer(Answer(*rows, reply, self.annotator, now, kind, p_same))
+        self._refit()
 
     def undo(self) -> Question | None:
-        """Withdraw this annotator's last answer and ask its question again.
+        """Withdraw this annotator's last answer, and ask the question again.
 
         Returns
         -------
         Question or None
-            The question that is open again; None if there is no answer to withdraw.
+            The question whose answer was withdrawn; None if there is no answer to withdraw.
         """
-        own = [k for k, a in self._file.answers.items() if a.annotator == self.annotator]
-        if not own:
+        numbers = [n for n, a in self._file.answers.items() if a.annotator == self.annotator]
+        if not numbers:
             return None
-        last = self._file.answers[own[-1]]
-        self._file.withdraw(own[-1])
-        self._learn()
-        self._question = self._best_question([last[:2]], last.kind)
+        last = self._file.answers[numbers[-1]]
+        self._file.withdraw_answer(numbers[-1])
+        self._refit()
+        self._question = self._choose_most_informative([last[:2]], last.kind)
         return self._question
 
     def revise(self, number: int, reply: str) -> None:
-        """Change an answer, for example one of a contradiction.
+        """Change an earlier answer, for example to resolve a contradiction.
 
         Parameters
         ----------
         number : int
-            Position in :attr:`answers`.
+            Position of the answer in :attr:`answers`.
         reply : {"same", "different", "unsure"}
-            The answer that shall hold.
+            The new reply.
 
         Raises
         ------
@@ -286,43 +288,43 @@ class Interview:
         """
         _check_reply(reply)
         check_integer("number", number, 0, len(self._file.answers) - 1)
-        self._file.revise(list(self._file.answers)[number], reply)
-        self._learn()
+        self._file.revise_answer(list(self._file.answers)[number], reply)
+        self._refit()
 
-    # ------------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------------ results
 
     @property
     def answers(self) -> list[Answer]:
-        """Answers in the order of asking, without withdrawn ones; ``pandas.DataFrame`` takes it."""
+        """Answers in the order of asking, without withdrawn ones, as ``pandas.DataFrame`` takes."""
         return list(self._file.answers.values())
 
     @property
     def answer_rows(self) -> IntArray:
-        """(P, 3) rows ``i, j, said`` as :mod:`cgmm.decide` takes them, without "unsure"."""
+        """(P, 3) rows ``i, j, said`` for functions of :mod:`cgmm.decide`, without "unsure"."""
         rows = [(a.i, a.j, a.answer == "same") for a in self.answers if a.answer != "unsure"]
         return np.array(rows, dtype=np.intp).reshape(-1, 3)
 
     @property
     def annotators(self) -> list[str]:
-        """Name of the annotator of each of the ``answer_rows``, "" if none was given."""
+        """Name of the annotator of each row of ``answer_rows``, "" if the name is unknown."""
         return [a.annotator or "" for a in self.answers if a.answer != "unsure"]
 
     @property
     def model_(self) -> Any:
-        """The mixture, fitted to the table and all answers."""
-        self._adopt_pending()
+        """Mixture fitted to the table and to all answers."""
+        self._adopt_background_fits()
         return self._model
 
     @property
     def labels_(self) -> IntArray:
-        """(N,) the group of each row."""
+        """(N,) group of each row."""
         return self.model_.labels_
 
     @property
     def present_labels(self) -> IntArray:
-        """(N,) groups by the fit that chose the present question.
+        """(N,) group of each row by the fit that chose the current question.
 
-        ``labels_`` waits for the second thread, whose fits are taken over at the next answer.
+        Reading this property never waits, while ``labels_`` waits for the second thread to finish.
         """
         return self._model.labels_
 
@@ -332,63 +334,66 @@ class Interview:
         return self.model_.responsibilities_
 
     def contradictions(self) -> list[Contradiction]:
-        """Return the contradictions among the answers, each with the answers it consists of.
+        """Return the contradictions among the answers.
 
         Returns
         -------
         list of Contradiction
-            Each has ``numbers``, positions in :attr:`answers`, and a ``message`` with the chain.
+            Each has ``numbers``, the positions of its answers in :attr:`answers`, and a ``message``
+            that describes it.
         """
         return self._implied.contradictions
 
     def progress(self) -> Progress:
-        """Count the answers, judge the model by its predictions, and advise when to stop.
+        """Count answers and correct predictions, and advise whether to stop.
 
         Returns
         -------
         Progress
-            Counts, the share of checks that were predicted, its interval, and an advice.
+            Counts, the confidence interval for the share of correct predictions, and advice.
         """
         n_unsure = [a.answer for a in self.answers].count("unsure")
-        found = Progress(
-            len(self.answers) - n_unsure, n_unsure, *self._judge_checks(WINDOW),
+        progress = Progress(
+            len(self.answers) - n_unsure, n_unsure, *self._evaluate_checks(WINDOW),
             len(self.contradictions()), False, "",
         )  # fmt: skip
-        may_stop, advice = self._advise(found)
-        return found._replace(may_stop=may_stop, advice=advice)
+        may_stop, advice = self._advise_on_stopping(progress)
+        return progress._replace(may_stop=may_stop, advice=advice)
 
-    def _judge_checks(self, n_latest: int) -> tuple[int, int, tuple[float, float], float]:
-        """Return number, correct predictions, interval and baseline of the latest random pairs."""
+    def _evaluate_checks(self, n_latest: int) -> tuple[int, int, tuple[float, float], float]:
+        """Return fields n_checks, n_predicted, interval and baseline of ``Progress``."""
         checks = [a for a in self.answers if a.kind == "check" and a.answer != "unsure"][-n_latest:]
         if not checks:
             return 0, 0, (0.0, 1.0), 0.0
         same = np.array([a.answer == "same" for a in checks])
-        n_right = int((same == [a.p_same > 0.5 for a in checks]).sum())
-        low, high = binomtest(n_right, len(same)).proportion_ci(method="wilson")
-        return len(same), n_right, (low, high), float(max(same.mean(), 1 - same.mean()))
+        n_predicted = int((same == [a.p_same > 0.5 for a in checks]).sum())
+        low, high = binomtest(n_predicted, len(same)).proportion_ci(method="wilson")
+        return len(same), n_predicted, (low, high), float(max(same.mean(), 1 - same.mean()))
 
     def _predicts_badly(self) -> bool:
-        """True if the model predicts random pairs less often than answers are right."""
-        return self._judge_checks(FEWEST_CHECKS)[2][1] < 1 - self.error_rate
+        """Return True if the model predicts checks less reliably than people answer them."""
+        return self._evaluate_checks(FEWEST_CHECKS)[2][1] < 1 - self.error_rate
 
-    def _advise(self, found: Progress) -> tuple[bool, str]:
-        n, right, (low, high) = found.n_checks, found.n_predicted, found.interval
-        if found.n_contradictions:
+    def _advise_on_stopping(self, progress: Progress) -> tuple[bool, str]:
+        """Return fields may_stop and advice of ``Progress``."""
+        n, n_predicted, (low, high) = progress.n_checks, progress.n_predicted, progress.interval
+        if progress.n_contradictions:
             return False, f"{self.contradictions()[0].message} Look at these answers again."
         if self.next_question() is None:
             return True, "Stop: the answers say or imply which pairs are alike."
         if n < FEWEST_CHECKS:
             return False, f"Go on: {n} of {FEWEST_CHECKS} random pairs for a first judgement."
-        share = f"{right} of the last {n} random pairs were predicted correctly"
+        share = f"{n_predicted} of the last {n} random pairs were predicted correctly"
         if high < 1 - self.error_rate or low < 0.7:
             return False, f"Go on: {share}."
-        if right / n <= found.baseline:
+        if n_predicted / n <= progress.baseline:
             return False, f"Go on: {share}, but one and the same reply to all does as well."
         return True, f"You can stop: {share}, about as many as answers are right."
 
     # ------------------------------------------------------------------------ fits
 
-    def _default_model(self, encoded: FloatArray, n_numbers: int) -> Any:
+    def _build_default_model(self, encoded: FloatArray, n_numbers: int) -> Any:
+        """Return the mixture to fit if the user gives none."""
         variances = np.nanvar(encoded[:, :n_numbers], axis=0)
         smallest = variances[variances > 0].min(initial=np.inf)
         is_categorical = np.arange(encoded.shape[1]) >= n_numbers
@@ -400,97 +405,95 @@ class Interview:
             reg_covar=0.01 * smallest if np.isfinite(smallest) else 1e-6,
         )  # fmt: skip
 
-    def _learn(self) -> None:
-        """Bring questions and model up to date with the answers."""
+    def _refit(self) -> None:
+        """Update the model after a change of the answers, and start fits in the background."""
         self._question = None
-        self._adopt_pending()
-        self._understand()
-        rows, models = self.answer_rows, self._models_to_fit()
+        self._adopt_background_fits()
+        self._process_answers()
+        rows, models = self.answer_rows, self._list_models_to_fit()
         with WarnedOnce() as warned:
-            warm = copy(self._model).set_params(warm_start=True)
-            self._model = warm.fit(self.table, preferences=self._preferences(rows))
+            model = copy(self._model).set_params(warm_start=True)
+            self._model = model.fit(self.table, preferences=self._preferences)
             warned.held.clear()
-        self._pending = self._background.submit(self._fresh_fits, models, rows)
+        self._pending = self._background.submit(self._fit_from_scratch, models, rows)
 
-    def _understand(self) -> None:
-        """Derive what the answers imply, and the engine for their network."""
+    def _process_answers(self) -> None:
+        """Derive the implied pairs and the network of relations from the answers."""
         self._implied = ImpliedPairs(len(self.table), self.n_components, self.answers)
         self._rows = RowsByDistance(self._Z, self._implied, self.answers, self._seed)
-        soft = self._preferences(self.answer_rows)
-        self._graph = SideInformation.build(len(self.table), preferences=soft).graph
-        self._infer = ENGINES["auto"](self._graph)
+        self._preferences = preferences_from_answers(self.answer_rows, 1 - self.error_rate)
+        side = SideInformation.build(len(self.table), preferences=self._preferences)
+        self._graph, self._infer = side.graph, ENGINES["auto"](side.graph)
 
-    def _models_to_fit(self) -> list[Any]:
-        """The model, and a copy that starts from the classes that exploring found, if all are."""
-        members = [self._implied.group == g for g in self._rows.found]
+    def _list_models_to_fit(self) -> list[Any]:
+        """Return the model and, if all classes are known, a copy initialised from these classes."""
+        members = [self._implied.group == g for g in self._rows.classes]
         if len(members) < self.n_components or not hasattr(self._template, "init_params"):
             return [self._template]
-        start: dict[str, Any] = {}
         if hasattr(self._template, "means_init") and self._is_complete:
-            start["means_init"] = np.array([self.table[m].mean(axis=0) for m in members])
-        else:
-            nearest = cdist(self._Z, [self._Z[m].mean(axis=0) for m in members]).argmin(axis=1)
-            start["init_params"] = np.eye(len(members))[nearest]
-        return [self._template, copy(self._template).set_params(**start)]
+            means = np.array([self.table[m].mean(axis=0) for m in members])
+            return [self._template, copy(self._template).set_params(means_init=means)]
+        nearest = cdist(self._Z, [self._Z[m].mean(axis=0) for m in members]).argmin(axis=1)
+        one_hot = np.eye(len(members))[nearest]
+        return [self._template, copy(self._template).set_params(init_params=one_hot)]
 
-    def _fresh_fits(self, models: list[Any], rows: IntArray) -> list[Any]:
-        """Fits of the models, each from its own start."""
+    def _fit_from_scratch(self, models: list[Any], rows: IntArray) -> list[Any]:
+        """Fit each model to the table and the answers, from its own initialisation."""
         with WarnedOnce() as warned:
             fits = [fit_answers(m, self.table, rows, error_rate=self.error_rate) for m in models]
             warned.held.clear()
         return fits
 
-    def _adopt_pending(self) -> None:
-        """Take over a fit of the second thread if it is better than the warm one."""
+    def _adopt_background_fits(self) -> None:
+        """Wait for the second thread, and replace the model if one of its fits is better."""
         if self._pending is not None:
             fits, self._pending = self._pending.result(), None
-            self._model = max([self._model, *fits], key=self._score)
+            self._model = max([self._model, *fits], key=self._score_fit)
 
-    def _score(self, model: Any) -> tuple[bool, float]:
-        """Score for comparing fits: whether the answers spare it, and then how probable it is.
+    def _score_fit(self, model: Any) -> tuple[bool, float]:
+        """Return a score for comparing fits: any fit that answers refute is worse than all others.
 
-        The likelihood of the table alone may prefer a cut that no person means (chapter 7).
+        The second number is the log-evidence; if the answers refute the fit, it is their
+        log-probability given the table, because the table alone may prefer a partition that no
+        person means (chapter 7).
         """
-        unary = self._log_joint(model)
+        unary = self._compute_log_joint(model)
         evidence = self._infer(unary).log_z
-        if not _is_refuted(self._p_of_answers(unary)):
+        if not _is_refuted(self._compute_answer_probabilities(unary)):
             return True, evidence
         return False, evidence - float(logsumexp(unary, axis=1).sum())
 
-    def _p_of_answers(self, unary: FloatArray) -> FloatArray:
-        """Probability of each answer given the table alone, errors of the person included."""
+    def _compute_answer_probabilities(self, unary: FloatArray) -> FloatArray:
+        """Return the probability of each answer given the table, including errors of the person."""
         r, rows, q = softmax(unary, axis=1), self.answer_rows, self.error_rate
-        same = q + (1 - 2 * q) * (r[rows[:, 0]] * r[rows[:, 1]]).sum(axis=1)
-        return np.where(rows[:, 2] == 1, same, 1 - same)
+        p_same = q + (1 - 2 * q) * (r[rows[:, 0]] * r[rows[:, 1]]).sum(axis=1)
+        return np.where(rows[:, 2] == 1, p_same, 1 - p_same)
 
-    def _log_joint(self, model: Any) -> FloatArray:
-        """(N, K) log p(x_i, z_i = k), by methods that the mixtures of all families have."""
+    def _compute_log_joint(self, model: Any) -> FloatArray:
+        """Return (N, K) log p(x_i, z_i = k), by methods that all families of mixtures have."""
         r = np.maximum(model.predict_proba(self.table), np.finfo(float).tiny)
         return np.asarray(np.log(r) + model.score_samples(self.table)[:, None])
 
-    def _preferences(self, rows: IntArray) -> FloatArray:
-        return preferences_from_answers(rows, 1 - self.error_rate)
+    # ------------------------------------------------------------------------ choice of questions
 
-    # ------------------------------------------------------------------------ questions
-
-    def _choose(self) -> Question | None:
+    def _choose_question(self) -> Question | None:
+        """Choose the kind of the next question, and the pair to ask about."""
         kinds = [a.kind for a in self.answers]
         n_explored = kinds.count("explore")
-        # Classes that overlap may never be found by distance.
-        if n_explored < self.n_components**2 and (pair := self._rows.explore()) is not None:
-            return self._best_question([pair], "explore")
+        # Exploring by distance may never find a class that overlaps another, so limit its length.
+        if n_explored < self.n_components**2 and (pair := self._rows.choose_exploring_pair()):
+            return self._choose_most_informative([pair], "explore")
         if (len(kinds) - n_explored) % CHECK_EVERY != CHECK_EVERY - 1:
-            if self._predicts_badly() and (pair := self._rows.place_one()) is not None:
-                return self._best_question([pair], "place")
-            if pairs := doubtful_pairs(self._model.responsibilities_, self._implied):
-                return self._best_question(pairs, "doubt")
-        rng = np.random.default_rng([self._seed, len(kinds)])
-        pair = self._implied.random_open_pair(rng)
-        return None if pair is None else self._best_question([pair], "check")
+            if self._predicts_badly() and (pair := self._rows.choose_random_pair()):
+                return self._choose_most_informative([pair], "place")
+            if pairs := find_doubtful_pairs(self._model.responsibilities_, self._implied):
+                return self._choose_most_informative(pairs, "doubt")
+        pair = self._implied.draw_open_pair(np.random.default_rng([self._seed, len(kinds)]))
+        return None if pair is None else self._choose_most_informative([pair], "check")
 
-    def _best_question(self, pairs: list[tuple[int, int]], kind: str) -> Question:
-        """The pair whose answer is expected to be the most informative."""
-        unary, q = self._log_joint(self._model), self.error_rate
+    def _choose_most_informative(self, pairs: list[tuple[int, int]], kind: str) -> Question:
+        """Return the question about the pair whose answer has the highest expected information."""
+        unary, q = self._compute_log_joint(self._model), self.error_rate
         p = expit(log_odds_together(self._infer, unary, self._graph, np.array(pairs)))
         information = answer_information(p, false_apart=q, false_together=q)
         best = int(information.argmax())
@@ -498,11 +501,15 @@ class Interview:
 
 
 def _is_refuted(p: FloatArray) -> bool:
-    """True if answers of these probabilities surprise a model more than its own would."""
+    """Return True if answers with these probabilities are too surprising for the model.
+
+    The surprise -Σ log p is compared with its mean and standard deviation under the model.
+    """
     excess = (-np.log(p) - entr(p) - entr(1 - p)).sum()
     return bool(excess > MAX_SURPRISE * np.sqrt((p * (1 - p) * logit(p) ** 2).sum()))
 
 
 def _check_reply(reply: str) -> None:
+    """Raise an error if the reply is unknown."""
     if reply not in REPLIES:
         raise ValueError(f"reply is {reply!r}; it must be one of {', '.join(map(repr, REPLIES))}.")

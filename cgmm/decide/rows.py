@@ -1,14 +1,16 @@
-"""Choose the rows for the questions of an interview: far, unplaced and doubtful ones.
+"""Choose pairs of rows for the questions of an interview, by distance or by a fitted model.
 
-Exploring needs distances only and finds a row of each class: it compares the farthest row with the
-groups found so far until there are K. With a model, rows of uncertain class are compared with
-certain ones. :class:`cgmm.decide.Interview` chooses between the two; chapter 15 compares them.
+Exploring uses distances only, to find a row of each class: it compares the row that is farthest
+from all known rows with the known classes, until there are K. Once a model is fitted, rows whose
+class is uncertain are compared with rows whose class is certain. :class:`cgmm.decide.Interview`
+chooses between these methods; chapter 15 compares them.
 
-=========  ====================================================================
-group      rows that "same" answers connect, e.g. {3, 17, 20}
-found      groups that are mutually different, in the order of asking, e.g. [0, 4, 9]
-Z          coordinates of the rows: standardised numbers, and scaled indicators of categories
-=========  ====================================================================
+===============  ==============================================================
+group            rows that answers "same" connect, e.g. {3, 17, 20}
+classes          mutually separated groups, at most K, in the order of asking, e.g. [0, 4, 9]
+unplaced group   a group that has not been compared with all classes
+Z                coordinates of the rows: standardised numbers, and scaled indicators of categories
+===============  ==============================================================
 """
 
 from __future__ import annotations
@@ -24,87 +26,95 @@ from cgmm.mixture.missing import filled, with_gaps
 from cgmm.numerics import FloatArray, IntArray
 
 N_DOUBTFUL = 25
-"""Number of the most doubtful rows, from which the most informative question is chosen."""
+"""Number of rows with the most uncertain class that are candidates for the next question."""
 N_CERTAIN = 3
-"""Number of the most certain rows of each class with which doubtful rows are compared."""
+"""Number of rows per class, those of the most certain class, with which candidates are compared."""
 
 
 class RowsByDistance:
-    """Choose pairs of a row and the nearest row of the groups found.
+    """Choose pairs that consist of a new row and the nearest row of a known class.
 
     Parameters
     ----------
     Z : (N, n) array
-        The rows, from ``coordinates``.
+        Coordinates of the rows, from ``compute_coordinates``.
     implied : ImpliedPairs
-        Consequences of the answers.
+        Groups that the answers imply.
     answers : sequence of Answer
         The answers.
     seed : int
         Seed for the first row and for random rows.
+
+    Attributes
+    ----------
+    classes : list of int
+        Mutually separated groups, at most K, in the order of asking.
     """
 
     def __init__(
         self, Z: FloatArray, implied: ImpliedPairs, answers: Sequence[Answer], seed: int
     ) -> None:
         self._Z, self._implied, self._answers, self._seed = Z, implied, answers, seed
-        self.found, self._unplaced = self._find_groups()
-        self._places = [np.flatnonzero(implied.group == g) for g in self.found]
+        self.classes, self._unplaced = self._find_classes()
+        self._rows_of_classes = [np.flatnonzero(implied.group == g) for g in self.classes]
 
-    def _find_groups(self) -> tuple[list[int], list[int]]:
-        """Find groups that are mutually different, and groups compared with only some of them."""
-        found, unplaced = list[int](), list[int]()
+    def _find_classes(self) -> tuple[list[int], list[int]]:
+        """Find up to K mutually separated groups, and the groups still to compare with them."""
+        classes, unplaced = list[int](), list[int]()
         for g in self._implied.groups_asked_about:
-            unknown = [h for h in found if not self._implied.is_apart(g, h)]
-            if not unknown and len(found) < self._implied.n_components:
-                found.append(g)
-            elif any(not self._implied.is_closed(g, h) for h in unknown):
+            candidates = [h for h in classes if not self._implied.are_separated(g, h)]
+            if not candidates and len(classes) < self._implied.n_components:
+                classes.append(g)
+            elif any(not self._implied.are_settled(g, h) for h in candidates):
                 unplaced.append(g)
-        return found, unplaced
+        return classes, unplaced
 
-    def explore(self) -> tuple[int, int] | None:
-        """Return a row of a possibly new class and a row to compare; None if K are found."""
-        if len(self.found) == self._implied.n_components:
+    def choose_exploring_pair(self) -> tuple[int, int] | None:
+        """Return a row of a possibly new class, and a known row; None if K classes are known."""
+        if len(self.classes) == self._implied.n_components:
             return None
         if self._unplaced:
             x = int(np.flatnonzero(self._implied.group == self._unplaced[0])[0])
-            return self._pair_with_nearest(x, self._places)
+            return self._pair_with_nearest_row(x, self._rows_of_classes)
         first = int(np.random.default_rng(self._seed).integers(len(self._Z)))
-        places = self._places or [np.array([first])]
-        x = self._farthest_row(np.concatenate(places))
-        return None if x is None else self._pair_with_nearest(x, places)
+        rows_of_classes = self._rows_of_classes or [np.array([first])]
+        x = self._find_farthest_row(np.concatenate(rows_of_classes))
+        return None if x is None else self._pair_with_nearest_row(x, rows_of_classes)
 
-    def place_one(self) -> tuple[int, int] | None:
-        """Return a random row of unknown class and a row to compare it with."""
+    def choose_random_pair(self) -> tuple[int, int] | None:
+        """Return a random row of unknown class, and the nearest row of a class."""
         rng = np.random.default_rng([self._seed, len(self._answers), 1])
         for x in rng.permutation(len(self._Z)).tolist():
-            if self._implied.group[x] not in self.found:
-                pair = self._pair_with_nearest(x, self._places)
+            if self._implied.group[x] not in self.classes:
+                pair = self._pair_with_nearest_row(x, self._rows_of_classes)
                 if pair is not None:
                     return pair
         return None
 
-    def _pair_with_nearest(self, x: int, places: Sequence[IntArray]) -> tuple[int, int] | None:
-        """Return x and the nearest row of the groups whose relation to x is open."""
-        open_ = [rows for rows in places if self._implied.is_open(x, int(rows[0]))]
-        if not open_:
+    def _pair_with_nearest_row(
+        self, x: int, rows_of_classes: Sequence[IntArray]
+    ) -> tuple[int, int] | None:
+        """Return row x and the nearest row of the classes to which x may still belong."""
+        candidates = [rows for rows in rows_of_classes if self._implied.is_open(x, int(rows[0]))]
+        if not candidates:
             return None
-        rows = np.concatenate(open_)
-        return x, int(rows[self._distances(x)[rows].argmin()])
+        rows = np.concatenate(candidates)
+        return x, int(rows[self._compute_distances(x)[rows].argmin()])
 
-    def _farthest_row(self, known: IntArray) -> int | None:
-        """Return the row farthest from the known ones; None if answers mention all rows."""
-        distance = np.min([self._distances(row) for row in known], axis=0)
-        mentioned = [row for answer in self._answers for row in answer[:2]]
-        distance[[*mentioned, *known]] = -1.0
+    def _find_farthest_row(self, known_rows: IntArray) -> int | None:
+        """Return the row farthest from the known rows; None if all rows occur in answers."""
+        distance = np.min([self._compute_distances(row) for row in known_rows], axis=0)
+        answered_rows = [row for answer in self._answers for row in answer[:2]]
+        distance[[*answered_rows, *known_rows]] = -1.0
         return int(distance.argmax()) if distance.max() >= 0 else None
 
-    def _distances(self, x: int) -> FloatArray:
+    def _compute_distances(self, x: int) -> FloatArray:
+        """Return the (N,) distances of all rows from row x."""
         return np.asarray(np.linalg.norm(self._Z - self._Z[x], axis=1))
 
 
-def coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
-    """Return coordinates in which distances between rows count each column equally.
+def compute_coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
+    """Return coordinates in which each column contributes equally to distances between rows.
 
     Parameters
     ----------
@@ -116,13 +126,15 @@ def coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
     Returns
     -------
     (N, n) array
-        Standardised numbers, with empty cells regressed on the present ones. Then an indicator of
-        each category, scaled so that a column of categories has the mean squared distance of a
-        standardised column; a row whose category is unknown is at the average.
+        Standardised numbers, with empty cells predicted by regression on the observed cells of the
+        row. Then one indicator per category, scaled so that a column of categories has the same
+        mean squared distance as a standardised column. A row whose category is unknown has the
+        mean of the indicators.
 
     Examples
     --------
-    >>> coordinates(np.array([[1.0, 0.0], [3.0, 1.0], [3.0, np.nan], [1.0, 1.0]]), 1).round(2)
+    >>> X = np.array([[1.0, 0.0], [3.0, 1.0], [3.0, np.nan], [1.0, 1.0]])
+    >>> compute_coordinates(X, 1).round(2)
     array([[-1. ,  1.5,  0. ],
            [ 1. ,  0. ,  1.5],
            [ 1. ,  0.5,  1. ],
@@ -140,20 +152,20 @@ def coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
     return np.concatenate(columns, axis=1)
 
 
-def doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> list[tuple[int, int]]:
-    """Return open pairs of a row of uncertain class and a certain row of a class.
+def find_doubtful_pairs(r: FloatArray, implied: ImpliedPairs) -> list[tuple[int, int]]:
+    """Return open pairs of a row whose class is uncertain and a row whose class is certain.
 
     Parameters
     ----------
     r : (N, K) array
         Responsibilities.
     implied : ImpliedPairs
-        Consequences of the answers.
+        Groups that the answers imply.
 
     Returns
     -------
     list of tuple of int
-        Pairs of row numbers, those of the most doubtful rows first.
+        Pairs of row numbers, in the order of decreasing uncertainty of the first row.
     """
     doubtful = np.argsort(-entr(r).sum(axis=1), kind="stable")[:N_DOUBTFUL]
     certain = np.argsort(-r, axis=0, kind="stable")[:N_CERTAIN].T

@@ -1,17 +1,18 @@
-"""Explorers: figures with sliders, for notebooks with a kernel and for pages without one.
+"""Interactive figures and interviews, for notebooks with a kernel and for static pages.
 
-An explorer draws the figure for every combination of its controls' values. With a kernel, Jupyter
+An explorer draws a figure for every combination of its controls' values. With a kernel, Jupyter
 shows sliders that call the drawing function. Without a kernel (in the rendered book or a saved
-notebook) the figures are frames inside the page, selected by native sliders and a short script.
-Without scripts the page still shows the first frame and the sentence that describes it.
+notebook) all figures are frames inside the page, selected by native sliders and a short script. If
+scripts are disabled, the page shows the first frame and the sentence that describes it. Live
+figures compute in the browser while readers move their points.
 
 :class:`InterviewWidget` asks a person the questions of :class:`cgmm.decide.Interview` in a
-notebook; ``python -m cgmm ask`` (``ask.py``) does so without one.
+notebook; ``python -m cgmm ask`` (``ask.py``) asks them on a page of its own.
 
 ===========  ===================================================================
-control      a slider or a choice, each of whose values has a name
+control      a slider or a set of radio buttons, each of whose values has a name
 combination  one value per control, given by its name, e.g. ("0.15", "far left")
-frame        the picture of one combination, and the sentence that says what it shows
+frame        the picture of one combination, and a sentence that describes it
 ===========  ===================================================================
 """
 

@@ -1,8 +1,9 @@
-"""``python -m cgmm ask table.csv``: an interview about a table, in the browser.
+"""Implement the command ``python -m cgmm ask table.csv``: an interview in the browser.
 
-Reads the table, standardises its numbers, opens the page and keeps the answers in a file. Texts
-that repeat are categories, and cells may be empty. With ``--export`` it writes the groups that the
-answers give, and opens no page. The howto has an example; chapter 15 explains the questions.
+The command reads a table, standardises its columns of numbers, opens a page that asks the
+questions, and keeps the answers in a file. Columns of strings are categories if the strings repeat;
+cells may be empty. With ``--export`` it writes the groups to a file instead of opening a page. The
+howto has an example; chapter 15 explains the questions.
 """
 
 from __future__ import annotations
@@ -21,56 +22,61 @@ from sklearn.decomposition import PCA
 from cgmm.decide import Interview
 from cgmm.explore.ask_server import serve
 from cgmm.explore.interview_widget import InterviewWidget
+from cgmm.explore.optional import explain_missing_package
 
 MOST_COLUMNS = 5
-"""Number of principal components that stand for more columns: few answers cannot fit many."""
+"""Largest number of numeric columns; more are replaced by this many principal components."""
 MOST_CATEGORIES = 20
-"""Number of different texts up to which a column may hold categories."""
+"""Largest number of different strings in a column of categories."""
 FEWEST_ROWS = 3
-"""Number of rows, on average, in which a category appears."""
+"""Smallest average number of rows per category."""
 
 
 def ask(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line ``python -m cgmm ask``.
+    """Run the command ``python -m cgmm ask``.
 
     Parameters
     ----------
     arguments : sequence of str, default=None
-        Arguments after "ask". None: those of the process.
+        Arguments after "ask". None: the arguments of the process.
 
     Raises
     ------
     SystemExit
-        With a message, if table, columns or files cannot be used.
+        With a message, if the table, a column or a file cannot be used.
     """
-    given = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
-        table = _read_table(given.table)
-        X = _points(table, given.columns, given.images)
-        if given.export is not None and not given.answers.exists():
-            raise ValueError(f"{given.answers} does not exist: ask first, and export then.")
+        table = _read_table(options.table)
+        X = _select_features(table, options.columns, options.images)
+        if options.export is not None and not options.answers.exists():
+            raise ValueError(
+                f"{options.answers} does not exist: ask first, then export."
+            )
         interview = Interview(
-            X, given.classes, path=given.answers, annotator=given.annotator,
-            error_rate=given.error_rate, random_state=0,
+            X, options.classes, path=options.answers, annotator=options.annotator,
+            error_rate=options.error_rate, random_state=0,
         )  # fmt: skip
-        if given.export is not None:
-            _export(table, interview, given.export)
+        if options.export is not None:
+            _export_groups(table, interview, options.export)
             return
-        serve(_widget(table, interview, given), given.port, partial(_announce, given))
+        widget = _build_widget(table, interview, options)
+        serve(widget, options.port, partial(_announce_address, options))
     except (ValueError, ImportError, OSError) as error:
         raise SystemExit(f"cgmm ask: {error}") from error
     except KeyboardInterrupt:
-        print(f"\n{len(interview.answers)} answers are in {given.answers}.")
+        print(f"\n{len(interview.answers)} answers are in {options.answers}.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     options = argparse.ArgumentParser(
         prog="python -m cgmm ask", description="Group a table by answers."
     )
     options.add_argument("table", type=Path, help="a CSV file with a header")
     options.add_argument("--classes", type=int, required=True, help="number of groups")
     options.add_argument("--answers", type=Path, required=True, help="file that keeps the answers")
-    options.add_argument("--columns", help="columns that the groups are made of, e.g. a,b,c")
+    options.add_argument("--columns", help="columns to group the rows by, e.g. a,b,c")
     options.add_argument("--images", help="column with the paths of images")
     options.add_argument("--annotator", help="name of the person who answers")
     options.add_argument("--error-rate", type=float, default=0.05, help="share of wrong answers")
@@ -80,9 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     return options
 
 
-def _announce(given: argparse.Namespace, address: str) -> None:
-    print(f"The interview: {address}\nAnswers go to {given.answers}. Ctrl+C ends it.", flush=True)
-    if not given.no_browser:
+def _announce_address(options: argparse.Namespace, address: str) -> None:
+    """Print the address of the page, and open it in the browser unless told otherwise."""
+    print(f"The interview: {address}\nAnswers go to {options.answers}. Ctrl+C ends it.", flush=True)
+    if not options.no_browser:
         webbrowser.open(address)
 
 
@@ -91,12 +98,8 @@ def _announce(given: argparse.Namespace, address: str) -> None:
 
 def _read_table(path: Path) -> Any:
     """Read a CSV file as a DataFrame."""
-    try:
+    with explain_missing_package("pandas", "reading a table", "ask"):
         import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "reading a table needs pandas: install it with pip install 'constrained-mixtures[ask]'"
-        ) from error
     try:
         table = pd.read_csv(path)
     except (ValueError, UnicodeDecodeError) as error:
@@ -109,17 +112,18 @@ def _read_table(path: Path) -> Any:
     return table
 
 
-def _points(table: Any, columns: str | None, images: str | None = None) -> Any:
-    """Return the table that is grouped: standardised numbers, and categories as they are.
+def _select_features(table: Any, columns: str | None, images: str | None = None) -> Any:
+    """Return the features to group rows by: standardised numbers, and unchanged categories.
 
-    Many columns of numbers are replaced by their principal components if no cell is empty.
+    More than five columns of numbers are replaced by their principal components if no cell is
+    empty, because a small number of answers cannot determine a metric on many columns.
     """
-    names = _names(table, columns, images)
-    empty = table[names].isna().all(axis=1)
-    if empty.any():
+    names = _select_columns(table, columns, images)
+    is_empty = table[names].isna().all(axis=1)
+    if is_empty.any():
         raise ValueError(
-            f"row {int(empty.argmax())} is empty in {', '.join(names)}; so are {int(empty.sum())} "
-            "rows. Remove them, or name other columns by --columns."
+            f"row {int(is_empty.argmax())} is empty in {', '.join(names)}; so are "
+            f"{int(is_empty.sum())} rows. Remove them, or name other columns by --columns."
         )
     varying = [name for name in names if table[name].nunique() > 1]
     if not varying:
@@ -130,7 +134,7 @@ def _points(table: Any, columns: str | None, images: str | None = None) -> Any:
     X = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
     if X.shape[1] > MOST_COLUMNS and not np.isnan(X).any():
         X = PCA(MOST_COLUMNS, random_state=0).fit_transform(X)
-    # Last digits depend on the machine; the answers' fingerprint must not.
+    # The last digits depend on the machine, but the fingerprint in the answers must not.
     X = X.round(9)
     categories = table[varying].drop(columns=numbers.columns)
     if categories.shape[1] == 0:
@@ -138,56 +142,57 @@ def _points(table: Any, columns: str | None, images: str | None = None) -> Any:
     return categories.assign(**{str(d): x for d, x in enumerate(X.T)})
 
 
-def _names(table: Any, columns: str | None, images: str | None) -> list[str]:
-    """Return the columns that the groups are made of: those named, or numbers and categories."""
+def _select_columns(table: Any, columns: str | None, images: str | None) -> list[str]:
+    """Return the columns that the user names, or all columns of numbers and of categories."""
     numbers = table.select_dtypes("number").columns.tolist()
-    usable = numbers + [n for n in table if n not in numbers and n != images and _repeats(table[n])]
+    others = [name for name in table if name not in (*numbers, images)]
+    usable = numbers + [name for name in others if _has_categories(table[name])]
     names = usable if columns is None else [name.strip() for name in columns.split(",")]
-    _require_columns(table, names)
+    _check_columns(table, names)
     if not names:
         raise ValueError("the table has no column of numbers or categories to group rows by.")
-    if texts := [name for name in names if name not in usable]:
+    if unusable := [name for name in names if name not in usable]:
         raise ValueError(
-            f"{', '.join(texts)} have neither numbers nor categories, which are at most "
+            f"{', '.join(unusable)} have neither numbers nor categories, which are at most "
             f"{MOST_CATEGORIES} texts, each in {FEWEST_ROWS} rows on average. Leave them out of "
             "--columns: they are shown to the person all the same."
         )
     return names
 
 
-def _repeats(column: Any) -> bool:
-    """Return whether a column's texts are categories: not many, and each in several rows."""
+def _has_categories(column: Any) -> bool:
+    """Return True if a column has a small number of different strings, each in several rows."""
     return 0 < column.nunique() <= min(MOST_CATEGORIES, column.count() / FEWEST_ROWS)
 
 
-def _require_columns(table: Any, names: list[str]) -> None:
+def _check_columns(table: Any, names: list[str]) -> None:
+    """Raise an error if a column does not exist."""
     if missing := [name for name in names if name not in table.columns]:
         raise ValueError(
             f"there is no column {', '.join(missing)}; the table has {', '.join(table.columns)}."
         )
 
 
-# ---------------------------------------------------------------------------- in and out
+# ---------------------------------------------------------------------------- input and output
 
 
-def _widget(table: Any, interview: Interview, given: argparse.Namespace) -> InterviewWidget:
-    """Show all columns; paths of images are read beside the table."""
-    if given.images is None:
+def _build_widget(table: Any, interview: Interview, options: argparse.Namespace) -> InterviewWidget:
+    """Return a widget that shows all columns, and the image of each row if there are images."""
+    if options.images is None:
         return InterviewWidget(interview, table)
-    _require_columns(table, [given.images])
-    paths = [given.table.parent / str(name) for name in table[given.images]]
+    _check_columns(table, [options.images])
+    paths = [options.table.parent / str(name) for name in table[options.images]]
     if missing := [path for path in paths if not path.is_file()]:
         raise ValueError(
             f"{len(missing)} images are missing, the first is {missing[0]}; paths in the column "
-            f"{given.images} start from the folder of the table."
+            f"{options.images} start from the folder of the table."
         )
-    return InterviewWidget(interview, table.drop(columns=given.images), images=paths)
+    return InterviewWidget(interview, table.drop(columns=options.images), images=paths)
 
 
-def _export(table: Any, interview: Interview, path: Path) -> None:
-    """Write the table with group, probability and doubt to a new file."""
-    p = interview.probabilities_
-    labels = interview.labels_
+def _export_groups(table: Any, interview: Interview, path: Path) -> None:
+    """Write the table with columns for group, probability and doubt to a new file."""
+    p, labels = interview.probabilities_, interview.labels_
     grouped = table.assign(
         group=labels + 1,
         probability=p[np.arange(len(p)), labels].round(4),

@@ -1,8 +1,9 @@
-"""Serve an interview as a page on this machine only, without a notebook.
+"""Serve the page of an interview on the loopback interface, without a notebook.
 
-The page runs the widget's own script with a small stand-in for anywidget's model, which passes
-state and messages through a web socket of tornado. Every request needs the token of the address;
-pages of other sites cannot reach it. ``ask.py`` starts it; chapter 15.
+The page runs the same script as the widget. A small object replaces anywidget's model and sends
+state and messages through a web socket of tornado. Every request needs the token from the address,
+so pages of other sites cannot reach the server. ``ask.py`` calls ``serve``; chapter 15 explains
+interviews.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from cgmm.explore.interview_widget import SCRIPT, STYLE, InterviewWidget
+from cgmm.explore.optional import explain_missing_package
 
 PAGE = files("cgmm.explore").joinpath("ask.html").read_text(encoding="utf8")
 POLICY = (
@@ -23,17 +25,17 @@ POLICY = (
 )
 
 
-def serve(asking: InterviewWidget, port: int, announce: Callable[[str], object]) -> None:
-    """Serve a page with an interview until the process is interrupted.
+def serve(interview_widget: InterviewWidget, port: int, announce: Callable[[str], object]) -> None:
+    """Serve the page of an interview until the process is interrupted.
 
     Parameters
     ----------
-    asking : InterviewWidget
-        The interview and what it shows.
+    interview_widget : InterviewWidget
+        The interview, and the rows to show.
     port : int
-        Port on the loopback interface; 0 takes a free one.
+        Port on the loopback interface; 0 chooses a free one.
     announce : callable
-        Called with the address of the page when it can be opened.
+        Function that is called with the address of the page once the server is ready.
 
     Raises
     ------
@@ -42,66 +44,63 @@ def serve(asking: InterviewWidget, port: int, announce: Callable[[str], object])
     OSError
         If the port is taken.
     """
-    try:
+    with explain_missing_package("tornado", "the page", "ask"):
         import tornado.httpserver
         import tornado.netutil
-    except ImportError as error:
-        raise ImportError(
-            "the page needs tornado: install it with pip install 'constrained-mixtures[ask]'"
-        ) from error
 
-    async def run() -> None:
+    async def run_server() -> None:
         token = secrets.token_urlsafe(16)
         sockets = tornado.netutil.bind_sockets(port, "127.0.0.1")
-        server = tornado.httpserver.HTTPServer(_application(asking, token))
+        server = tornado.httpserver.HTTPServer(_build_application(interview_widget, token))
         server.add_sockets(sockets)
         announce(f"http://127.0.0.1:{sockets[0].getsockname()[1]}/?token={token}")
         await asyncio.Event().wait()
 
-    asyncio.run(run())
+    asyncio.run(run_server())
 
 
-def _application(asking: InterviewWidget, token: str) -> Any:
-    """Return the two handlers: the page, and the socket that its script opens."""
+def _build_application(interview_widget: InterviewWidget, token: str) -> Any:
+    """Return a web application with two handlers: the page, and the socket of its script."""
     import tornado.web
     import tornado.websocket
 
-    class Guarded(tornado.web.RequestHandler):
+    class TokenHandler(tornado.web.RequestHandler):
         def prepare(self) -> None:
-            given = self.get_query_argument("token", "").encode()
-            # A foreign name that resolves to this machine would pass as the same site.
-            local = self.request.host_name in ("127.0.0.1", "localhost")
-            if not (local and secrets.compare_digest(given, token.encode())):
+            received = self.get_query_argument("token", "").encode()
+            # Another site's name may resolve to this machine, so check the name as well.
+            is_local = self.request.host_name in ("127.0.0.1", "localhost")
+            if not (is_local and secrets.compare_digest(received, token.encode())):
                 raise tornado.web.HTTPError(403, reason="Open the address that cgmm printed")
 
-    class PageHandler(Guarded):
+    class PageHandler(TokenHandler):
         def get(self) -> None:
             nonce = secrets.token_urlsafe(16)
             self.set_header("Content-Security-Policy", POLICY.format(nonce=nonce))
             self.set_header("Referrer-Policy", "no-referrer")
             self.set_header("Cache-Control", "no-store")
-            self.write(_page(nonce))
+            self.write(_build_page(nonce))
 
-    class Socket(Guarded, tornado.websocket.WebSocketHandler):
-        opened: set[Any] = set()
+    class SocketHandler(TokenHandler, tornado.websocket.WebSocketHandler):
+        open_sockets: set[Any] = set()
 
         def open(self, *args: str, **kwargs: str) -> None:
-            self.opened.add(self)
-            self.write_message(json.dumps(asking.state()))
+            self.open_sockets.add(self)
+            self.write_message(json.dumps(interview_widget.state()))
 
         def on_close(self) -> None:
-            self.opened.discard(self)
+            self.open_sockets.discard(self)
 
         def on_message(self, message: str | bytes) -> None:
-            asking.receive(json.loads(message))
-            state = json.dumps(asking.state())
-            for socket in self.opened:
+            interview_widget.receive(json.loads(message))
+            state = json.dumps(interview_widget.state())
+            for socket in self.open_sockets:
                 socket.write_message(state)
 
-    return tornado.web.Application([("/", PageHandler), ("/socket", Socket)])
+    return tornado.web.Application([("/", PageHandler), ("/socket", SocketHandler)])
 
 
-def _page(nonce: str) -> str:
-    # This page inlines the script and calls ``render`` itself, so the export for anywidget goes.
+def _build_page(nonce: str) -> str:
+    """Return the HTML of the page, with style and script inside."""
+    # The page calls ``render`` itself, so remove the export that only anywidget needs.
     script = SCRIPT.replace("export default { render };", "")
     return PAGE.replace("{nonce}", nonce).replace("{style}", STYLE).replace("{script}", script)

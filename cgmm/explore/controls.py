@@ -1,9 +1,9 @@
-"""Parts of an explorer: its controls (sliders and choices), and its frames.
+"""Define the controls of an explorer (sliders and radio buttons), and draw its frames.
 
 Chapters create the controls for :class:`~cgmm.explore.Explorer`; every value of a control has a
 name. A frame is the picture of one combination of values. Explorers draw each frame once and keep
-it as a lossless WebP image, the smallest format of line drawings that every browser shows. Equal
-pixels give equal bytes, so the page can store repeated pictures once.
+it as a lossless WebP image, which is the smallest format for line drawings that all browsers
+support. Equal pixels give equal bytes, so the page can store repeated pictures once.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from cgmm.explore.optional import explain_missing_package
 from cgmm.numerics import IntArray
 from cgmm.plot import STYLE
 
 # ------------------------------------------------------------ controls
 
 
-# For a list, names come from ``Control.format``.
+# A mapping goes from name to value. For a sequence, ``Control.format`` creates the names.
 Values = Sequence[Any] | Mapping[str, Any]
-# The script of the theme sets the fields of this name on every page, and would clear a control.
+# The script of the book's theme resets all inputs with this name, so controls cannot have it.
 SEARCH_FIELD = "q"
 
 
 @dataclass(frozen=True)
 class Control:
-    """Base of ``Slider`` and ``Choice``.
+    """Base class of ``Slider`` and ``Choice``.
 
     Parameters
     ----------
     label : str
         Description of the values for readers.
     values : sequence, or mapping from name to value
-        A finite list: the page without a kernel holds one frame for each.
+        A finite list, because a page without a kernel contains one frame for each value.
     format : callable, default=str
-        Function that writes a value as its name, if ``values`` is a sequence.
+        Function that converts a value to its name, if ``values`` is a sequence.
     start : int, default=0
         Position of the value that is shown first.
 
@@ -82,7 +83,7 @@ class Control:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Values that frames can show, by name."""
+        """Values with a frame on the page, by name."""
         return dict(self._name_values(self.values))
 
     @property
@@ -91,7 +92,7 @@ class Control:
         return self.options
 
     def _name_values(self, values: Values) -> list[tuple[str, Any]]:
-        """Return each value with its name, which is given or written by the format."""
+        """Return (name, value) tuples, with names from the mapping or from ``format``."""
         if isinstance(values, Mapping):
             return list(values.items())
         return [(self.format(value), value) for value in values]
@@ -99,7 +100,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Slider(Control):
-    """A control whose values have an order.
+    """Control whose values have an order.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ class Slider(Control):
     live : sequence or mapping, optional
         A finer list for readers with a kernel; it must contain the value that is shown first.
     button : str, optional
-        Text of a button that goes to the next value, and from the last one to the first.
+        Text of a button that selects the next value, and after the last one the first.
 
     Raises
     ------
@@ -140,7 +141,7 @@ class Slider(Control):
 
 @dataclass(frozen=True)
 class Choice(Control):
-    """A control whose values have no order, shown as radio buttons.
+    """Control whose values have no order, shown as radio buttons.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def check_controls(controls: Mapping[str, Control], *functions: Callable[..., An
 # ------------------------------------------------------------ frames
 
 
-# A combination of values is given by one name per control.
+# This tuple identifies a combination of values by one name per control.
 Names = tuple[str, ...]
 
 
@@ -191,7 +192,7 @@ class Frame(NamedTuple):
     size: tuple[int, int]
     """Width and height of the picture in pixels."""
     text: str
-    """Sentence that says what the picture shows."""
+    """Sentence that describes the picture."""
 
 
 def draw_frame(
@@ -201,7 +202,7 @@ def draw_frame(
     dpi: float,
     colours: int | None = None,
 ) -> Frame:
-    """Draw and describe one combination of values, and close the figure."""
+    """Return picture and description of one combination of values."""
     text = describe(**values)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(
@@ -218,18 +219,14 @@ def draw_frame(
         canvas.draw()
         pixels = np.array(canvas.buffer_rgba())
     plt.close(figure)
-    picture = "data:image/webp;base64," + base64.b64encode(webp(pixels, colours)).decode()
+    picture = "data:image/webp;base64," + base64.b64encode(encode_webp(pixels, colours)).decode()
     return Frame(picture, (pixels.shape[1], pixels.shape[0]), text)
 
 
-def webp(pixels: IntArray, colours: int | None = None) -> bytes:
-    """Encode (height, width, 4) bytes; reduce opaque pictures to a number of colours, if given."""
-    try:
+def encode_webp(pixels: IntArray, colours: int | None = None) -> bytes:
+    """Encode (height, width, 4) pixels as WebP, opaque ones with a limited number of colours."""
+    with explain_missing_package("Pillow", "an explorer", "widgets"):
         from PIL import Image, features
-    except ImportError as error:
-        raise ImportError(
-            "an explorer needs Pillow: install it with pip install 'constrained-mixtures[widgets]'"
-        ) from error
     if not features.check("webp"):
         raise ImportError(
             "this build of Pillow cannot write WebP: install its wheel with pip install "

@@ -1,10 +1,11 @@
-"""The explorer: a figure for every combination of its controls' values.
+"""Build explorers: figures with one picture for every combination of their controls' values.
 
 All chapters with sliders create an :class:`Explorer`. With a kernel it is a set of widgets that
-redraw the figure. Without one it is a single element of a static page, composed of the files
-``explorer.html``, a template, ``explorer.css`` and ``explorer.js``. It has no ids, so a page may
-contain two copies of one explorer; each form separates its radio buttons. Colours come from the
-theme of the book if there is one, else from JupyterLab, else from a white page.
+redraw the figure. Without one it is a single HTML element, composed from the template
+``explorer.html``, the style ``explorer.css`` and the script ``explorer.js``. The element has no
+ids, so a page may contain two copies of one explorer, and its radio buttons are inside a form, so
+copies do not share them. The style takes its colours from the theme of the book if there is one,
+else from JupyterLab, else it uses dark text on white.
 """
 
 from __future__ import annotations
@@ -20,39 +21,40 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from cgmm.explore.controls import Control, Frame, Names, Slider, check_controls, draw_frame
+from cgmm.explore.optional import explain_missing_package
 
 # ------------------------------------------------------------ the explorer
 
 
 class Explorer:
-    """A figure with sliders, for a notebook and for the page made from it.
+    """Figure with sliders or radio buttons, for notebooks and for static pages.
 
-    All frames are drawn when the explorer is created, so errors appear in that cell.
+    All frames are drawn when the explorer is created, so errors appear in the cell that creates it.
 
     Parameters
     ----------
     draw : callable
-        ``draw(**values)`` returns a matplotlib Figure, or the Axes of one; it is called once for
+        ``draw(**values)`` returns a matplotlib Figure, or Axes in a Figure. It is called once for
         every combination of values, in the style of ``cgmm.plot``, regardless of notebook settings.
-        All figures need the same size.
+        All figures must have the same size.
     controls : mapping from str to Slider or Choice
         Control of each argument of ``draw``, in the order in which the page shows them.
     title : str
         Title of the explorer.
     describe : callable
-        ``describe(**values)`` returns a sentence that says what the frame shows, with its numbers.
-        It is the picture's alternative text, and appears below it.
+        ``describe(**values)`` returns a sentence that describes the frame, with its numbers. The
+        sentence appears below the picture, and is its alternative text.
     max_frames : int, default=240
-        Largest number of combinations; more raise an error.
+        Largest number of combinations; a larger number raises an error.
     max_bytes : int, default=3_000_000
-        Largest size of the page; more raises an error.
+        Largest size of the HTML element; a larger size raises an error.
     dpi : float, default=144
-        Resolution of the frames, in pixels per inch. The page shows them at most 704 CSS pixels
-        wide, which are twice as many device pixels on high-resolution screens.
+        Resolution of the frames, in pixels per inch. The page shows frames with a width of at most
+        704 CSS pixels, which are twice as many device pixels on high-resolution screens.
     colours : int, optional
         Number of colours in the palette of each frame, from 2 to 256. With 64 colours a frame takes
-        half the bytes, which permits twice the pixels, and only shades of edges change. By default
-        all colours are kept.
+        half the bytes, so that twice the pixels fit, and only antialiased edges change visibly. By
+        default all colours are kept.
 
     Attributes
     ----------
@@ -104,10 +106,10 @@ class Explorer:
             raise ValueError(f"colours is {colours!r}: a palette has 2 to 256, None keeps all")
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
-        # Keys are tuples of value names, last control varying fastest. Names, unlike values, are
-        # shared by the coarse and the fine list of a slider.
+        # Frames are stored by the names of values. A slider may have a coarse and a fine list of
+        # values, in which equal values have the same name.
         combinations = itertools.product(*(control.names for control in self.controls.values()))
-        self._frames = {names: self._draw(names) for names in combinations}
+        self._frames = {names: self._draw_frame(names) for names in combinations}
         _check_sizes(self._frames)
         _check_bytes(len(self.html().encode()), self.n_frames, max_bytes)
 
@@ -115,20 +117,20 @@ class Explorer:
         labels = " × ".join(control.label for control in self.controls.values())
         return f"Explorer({self.title!r}, {self.n_frames} frames: {labels})"
 
-    def _draw(self, names: Names) -> Frame:
-        """Draw and describe one combination."""
+    def _draw_frame(self, names: Names) -> Frame:
+        """Draw and describe one combination of values."""
         values = {
             argument: {**control.live_options, **control.options}[name]
             for (argument, control), name in zip(self.controls.items(), names, strict=True)
         }
         return draw_frame(self.draw, self.describe, values, self.dpi, self.colours)
 
-    def _frame(self, names: Names) -> Frame:
+    def _get_frame(self, names: Names) -> Frame:
         """Return the stored frame of a combination, or draw it."""
-        return self._frames.get(names) or self._draw(names)
+        return self._frames.get(names) or self._draw_frame(names)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Return widget and page together; Jupyter and the book show the one that they support."""
+        """Return the explorer both as widgets and as HTML; a program shows what it supports."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
             widget = self.widget()
@@ -142,10 +144,10 @@ class Explorer:
         Returns
         -------
         str
-            Equal frames give equal bytes, on all machines and at every call.
+            The HTML. Equal frames give equal bytes, on all machines and at every call.
         """
         start = tuple(control.names[control.start] for control in self.controls.values())
-        return page_html(self.title, self.controls, self._frames, start)
+        return build_html(self.title, self.controls, self._frames, start)
 
     def widget(self) -> Any:
         """Return the explorer for notebooks with a kernel, as widgets that redraw the figure.
@@ -160,11 +162,11 @@ class Explorer:
         ImportError
             If ipywidgets is missing.
         """
-        return live_widget(self.title, self.controls, self._frame)
+        return build_widget(self.title, self.controls, self._get_frame)
 
 
 def _check_count(controls: Mapping[str, Control], n_frames: int, max_frames: int) -> None:
-    """Raise an error if there are too many frames."""
+    """Raise an error if there are more frames than ``max_frames``."""
     if n_frames > max_frames:
         product = " × ".join(str(len(control.values)) for control in controls.values())
         raise ValueError(
@@ -185,7 +187,7 @@ def _check_sizes(frames: Mapping[Names, Frame]) -> None:
 
 
 def _check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
-    """Raise an error if the page is too large."""
+    """Raise an error if the HTML element is larger than ``max_bytes``."""
     if n_bytes > max_bytes:
         raise ValueError(
             f"the explorer takes {n_bytes} bytes, more than max_bytes={max_bytes}: its {n_frames} "
@@ -194,7 +196,7 @@ def _check_bytes(n_bytes: int, n_frames: int, max_bytes: int) -> None:
         )
 
 
-# ------------------------------------------------------------ for a page
+# ------------------------------------------------------------ HTML for static pages
 
 
 FILES = {
@@ -202,13 +204,13 @@ FILES = {
     for kind in ("html", "css", "js")
 }
 # JupyterLab intercepts arrow keys, except on elements with this attribute.
-OWN_KEYS = "data-lm-suppress-shortcuts"
+KEEP_ARROW_KEYS = "data-lm-suppress-shortcuts"
 
 
-def page_html(
+def build_html(
     title: str, controls: Mapping[str, Control], frames: Mapping[Names, Frame], start: Names
 ) -> str:
-    """Return an element with all frames, style and script that first shows the frame ``start``."""
+    """Return an HTML element with all frames, style and script; ``start`` is shown first."""
     shown = frames[start]
     position = 1 + list(frames).index(start)
     return (
@@ -217,19 +219,20 @@ def page_html(
         .format(
             style=FILES["css"],
             title=escape(title),
-            image=image_html(shown),
+            image=build_image(shown),
             text=escape(shown.text),
-            controls="\n".join(_control_html(name, control) for name, control in controls.items()),
+            controls="\n".join(_build_control(name, control) for name, control in controls.items()),
             still=f"Frame {position} of {len(frames)}: moving on needs scripts.",
-            data=_data(controls, list(frames.values()), shown),
+            data=_encode_data(controls, list(frames.values()), shown),
             script=FILES["js"],
         )
     )
 
 
-def image_html(frame: Frame) -> str:
-    """Return the picture with its text; synchronous decoding avoids a blank flash."""
+def build_image(frame: Frame) -> str:
+    """Return the HTML image of a frame, with its description as alternative text."""
     width, height = frame.size
+    # Synchronous decoding avoids that the image is blank for a moment when it changes.
     return (
         f'<img class="cgmm-explorer-frame" src="{frame.picture}" alt="{escape(frame.text)}" '
         f'width="{width}" height="{height}" decoding="sync" '
@@ -237,27 +240,29 @@ def image_html(frame: Frame) -> str:
     )
 
 
-def _control_html(name: str, control: Control) -> str:
-    """Return a control as native elements, disabled until the script enables it."""
-    return _slider_html(control) if isinstance(control, Slider) else _choice_html(name, control)
+def _build_control(name: str, control: Control) -> str:
+    """Return the HTML of a slider or of a set of radio buttons."""
+    return _build_slider(control) if isinstance(control, Slider) else _build_choice(name, control)
 
 
-def _slider_html(slider: Slider) -> str:
-    # The value is outside the label, because the slider's accessible name must stay constant.
+def _build_slider(slider: Slider) -> str:
+    """Return the HTML of a slider, its current value, and its button if it has one."""
+    # The value is outside the label, because the slider's accessible name must not change.
     shown = escape(slider.names[slider.start])
     button = f'<button type="button">{escape(slider.button)}</button>' if slider.button else ""
     return (
         '<div class="cgmm-explorer-slider" data-control>'
         f"<label><span>{escape(slider.label)}</span>"
         f'<input type="range" min="0" max="{len(slider.values) - 1}" value="{slider.start}" '
-        f'aria-valuetext="{shown}" {OWN_KEYS}></label>'
+        f'aria-valuetext="{shown}" {KEEP_ARROW_KEYS}></label>'
         f'<output aria-live="off">{shown}</output>{button}</div>'
     )
 
 
-def _choice_html(name: str, choice: Control) -> str:
+def _build_choice(name: str, choice: Control) -> str:
+    """Return the HTML of a set of radio buttons."""
     buttons = [
-        f'<label><input type="radio" name="{escape(name)}" value="{i}" {OWN_KEYS}'
+        f'<label><input type="radio" name="{escape(name)}" value="{i}" {KEEP_ARROW_KEYS}'
         f"{' checked' if i == choice.start else ''}> {escape(option)}</label>"
         for i, option in enumerate(choice.names)
     ]
@@ -267,8 +272,8 @@ def _choice_html(name: str, choice: Control) -> str:
     )
 
 
-def _data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame) -> str:
-    """Return the data of the script as JSON, with repeated pictures stored once."""
+def _encode_data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame) -> str:
+    """Return names, descriptions and pictures as JSON for the script, each picture only once."""
     pictures = list(dict.fromkeys(frame.picture for frame in frames))
     index = {picture: i for i, picture in enumerate(pictures)}
     data = {
@@ -278,53 +283,48 @@ def _data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame
         # The element already contains the picture that it shows first, so it is not repeated.
         "pictures": [None if picture == shown.picture else picture for picture in pictures],
     }
-    # Without "<", nothing in it can end the script element that holds it.
+    # Replace "<", so that nothing in the data can end the script element around it.
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 
-# ------------------------------------------------------------ with a kernel
+# ------------------------------------------------------------ widgets for notebooks with a kernel
 
 
-def live_widget(
-    title: str, controls: Mapping[str, Control], frame_of: Callable[[Names], Frame]
+def build_widget(
+    title: str, controls: Mapping[str, Control], get_frame: Callable[[Names], Frame]
 ) -> Any:
     """Build widgets for title, picture, controls and description that redraw on each change."""
-    try:
+    with explain_missing_package("ipywidgets", "a live explorer", "widgets"):
         import ipywidgets
-    except ImportError as error:
-        raise ImportError(
-            "a live explorer needs ipywidgets: install it with pip install "
-            "'constrained-mixtures[widgets]'"
-        ) from error
     image, status = ipywidgets.HTML(), ipywidgets.HTML()
-    rows = [_row(ipywidgets, control) for control in controls.values()]
-    pickers = [row.children[0] for row in rows]
+    rows = [_build_control_widget(ipywidgets, control) for control in controls.values()]
+    inputs = [row.children[0] for row in rows]
 
-    def show(_: object = None) -> None:
-        frame = frame_of(tuple(picker.label for picker in pickers))
-        # An HTML element has an alternative text, which the image widget lacks.
-        image.value = image_html(frame)
+    def redraw(_: object = None) -> None:
+        frame = get_frame(tuple(widget.label for widget in inputs))
+        # Use HTML for the picture, because the image widget has no alternative text.
+        image.value = build_image(frame)
         status.value = escape(frame.text)
 
-    for picker in pickers:
-        picker.observe(show, "index")
-    show()
+    for widget in inputs:
+        widget.observe(redraw, "index")
+    redraw()
     heading = ipywidgets.HTML(f"<b>{escape(title)}</b>")
     return ipywidgets.VBox([heading, image, *rows, status]).add_class("cgmm-explorer-live")
 
 
-def _row(ipywidgets: Any, control: Control) -> Any:
-    """Build a row whose first child has the control's names as options."""
+def _build_control_widget(ipywidgets: Any, control: Control) -> Any:
+    """Build a row of a slider or radio buttons, and a button that advances the slider."""
     options = list(control.live_options)
-    look = {
+    settings = {
         "options": options,
         "index": options.index(control.names[control.start]),
         "description": control.label,
         "style": {"description_width": "initial"},
     }
     if not isinstance(control, Slider):
-        return ipywidgets.HBox([ipywidgets.RadioButtons(**look)])
-    slider = ipywidgets.SelectionSlider(layout={"width": "30rem", "max_width": "100%"}, **look)
+        return ipywidgets.HBox([ipywidgets.RadioButtons(**settings)])
+    slider = ipywidgets.SelectionSlider(layout={"width": "30rem", "max_width": "100%"}, **settings)
     if not control.button:
         return ipywidgets.HBox([slider])
     button = ipywidgets.Button(description=control.button)

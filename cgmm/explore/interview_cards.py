@@ -1,11 +1,12 @@
-"""Two rows of a table side by side, as the interview shows them to a person.
+"""Compare two rows of a table, for the two cards that an interview shows side by side.
 
-A comparison is plain data for the script of the page, which writes every cell as text; only a
-reader's own HTML function, and only on request, is inserted as HTML. Chapter 15.
+A comparison is plain data for the script of the page. The script inserts every cell as text. HTML
+is inserted only if the user gives a function that returns HTML, and asks for it explicitly.
+Chapter 15 explains interviews.
 
 =========  ====================================================================
-line       one column of the table: its name, two cells, and whether they differ
-cell       text, and for a number the place within the column's range, 0 to 1
+line       comparison of one column: its name, two texts, two shares, and if they differ
+share      position of a number within the range of its column, from 0 to 1
 =========  ====================================================================
 """
 
@@ -25,22 +26,22 @@ from matplotlib.image import imsave
 from numpy.typing import NDArray
 
 DIFFERS = 0.25
-"""Two numbers differ visibly from this share of the column's range on."""
+"""Share of a column's range above which the difference of two numbers is marked."""
 
 
 class Cards:
-    """Rows as a person sees them.
+    """Rows of a table, and their images, as the interview shows them.
 
     Parameters
     ----------
     rows : DataFrame, (N, D) array, or sequence of str or mappings
         The rows.
     images : sequence of paths or arrays, default=None
-        A picture of each row.
+        One image per row.
     card : callable, default=None
-        From a row to its HTML; it replaces the lines.
+        Function that converts a row to text or HTML, which is shown instead of the columns.
     trust_html : bool, default=False
-        Whether the result of ``card`` is inserted as HTML; otherwise it is shown as text.
+        True: insert the result of ``card`` as HTML. False: show it as text.
     """
 
     def __init__(
@@ -51,10 +52,10 @@ class Cards:
         card: Callable[[Any], str] | None = None,
         trust_html: bool = False,
     ) -> None:
-        self._columns = _columns_of(rows)
+        self._columns = _split_into_columns(rows)
         self._rows = rows.iloc if hasattr(rows, "iloc") else rows
         self._images, self._card, self._trust_html = images, card, trust_html
-        self._ranges = {name: _range_of(values) for name, values in self._columns.items()}
+        self._ranges = {name: _compute_range(values) for name, values in self._columns.items()}
         self.n_rows = len(rows)
         if images is not None and len(images) != self.n_rows:
             raise ValueError(
@@ -62,56 +63,58 @@ class Cards:
             )
 
     def compare(self, i: int, j: int) -> dict[str, Any]:
-        """Return what the page shows of two rows."""
-        shown: dict[str, Any] = {"rows": [i, j], "lines": [], "html": None, "images": None}
+        """Return the comparison of rows i and j, as plain data for the page."""
+        comparison: dict[str, Any] = {"rows": [i, j], "lines": [], "html": None, "images": None}
         if self._images is not None:
-            shown["images"] = [image_url(self._images[row]) for row in (i, j)]
+            comparison["images"] = [encode_image(self._images[row]) for row in (i, j)]
         if self._card is None:
-            shown["lines"] = [self._line(name, i, j) for name in self._columns]
+            comparison["lines"] = [self._compare_column(name, i, j) for name in self._columns]
         else:
             texts = [str(self._card(self._rows[row])) for row in (i, j)]
-            shown["html"] = texts if self._trust_html else [escape(text) for text in texts]
-        return shown
+            comparison["html"] = texts if self._trust_html else [escape(text) for text in texts]
+        return comparison
 
-    def _line(self, name: str, i: int, j: int) -> dict[str, Any]:
+    def _compare_column(self, name: str, i: int, j: int) -> dict[str, Any]:
+        """Return the comparison of rows i and j in one column."""
         values = [self._columns[name][row] for row in (i, j)]
-        texts, (low, width) = [_text(value) for value in values], self._ranges[name]
+        texts, (low, width) = [_format_cell(value) for value in values], self._ranges[name]
         shares, differs = None, texts[0] != texts[1]
         if width:
-            places = [(float(value) - low) / width for value in values]
-            shares = [place if np.isfinite(place) else None for place in places]
-            # The distance to a gap is NaN; two gaps do not differ.
-            differs = shares != [None, None] and not abs(places[0] - places[1]) <= DIFFERS
+            x, y = ((float(value) - low) / width for value in values)
+            shares = [share if np.isfinite(share) else None for share in (x, y)]
+            # An empty cell differs from any number, but two empty cells do not differ.
+            differs = shares != [None, None] and not abs(x - y) <= DIFFERS
         return {"name": name, "texts": texts, "shares": shares, "differs": differs}
 
 
-def image_url(image: Any) -> str:
-    """Return an image, a path or an array of grey or RGB values, as a data URL.
+def encode_image(image: Any) -> str:
+    """Return an image, given as a path or as an array of grey or RGB values, as a data URL.
 
     Raises
     ------
     ValueError
-        If there is no such file, or it is no image.
+        If the file does not exist, or is no image.
     """
     if not isinstance(image, str | Path):
         png = BytesIO()
         imsave(png, np.asarray(image), format="png", cmap="gray")
-        return _data_url("image/png", png.getvalue())
+        return _encode_data_url("image/png", png.getvalue())
     kind = mimetypes.guess_type(image)[0] or ""
     if not kind.startswith("image/"):
         raise ValueError(f"{image} is no image by its name; give files like face.png or face.jpg.")
     try:
-        return _data_url(kind, Path(image).read_bytes())
+        return _encode_data_url(kind, Path(image).read_bytes())
     except OSError as error:
         raise ValueError(f"the image {image} cannot be read ({error.strerror}).") from error
 
 
-def _data_url(kind: str, content: bytes) -> str:
+def _encode_data_url(kind: str, content: bytes) -> str:
+    """Return the content of a file of this MIME type as a data URL."""
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
-def _columns_of(rows: Any) -> dict[str, Any]:
-    """Columns by name. Texts have one column, arrays have numbered ones."""
+def _split_into_columns(rows: Any) -> dict[str, Any]:
+    """Return the columns of the rows by name; the columns of an array are numbered."""
     if hasattr(rows, "columns"):
         return {str(name): rows[name].to_numpy() for name in rows.columns}
     if len(rows) and isinstance(rows[0], Mapping):
@@ -127,8 +130,8 @@ def _columns_of(rows: Any) -> dict[str, Any]:
     return {f"column {d}": table[:, d] for d in range(table.shape[1])}
 
 
-def _range_of(values: Any) -> tuple[float, float]:
-    """Least value and width of a column of numbers; width 0 for all other columns."""
+def _compute_range(values: Any) -> tuple[float, float]:
+    """Return the minimum and the width of the range of a column, or zeros if it has no numbers."""
     if not all(_is_number(value) for value in values):
         return 0.0, 0.0
     numbers: NDArray[Any] = np.asarray(values, dtype=float)
@@ -137,11 +140,12 @@ def _range_of(values: Any) -> tuple[float, float]:
 
 
 def _is_number(value: Any) -> bool:
+    """Return True for a number, but not for a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def _text(value: Any) -> str:
-    """Return a cell as text: numbers in four digits, gaps as a dash."""
+def _format_cell(value: Any) -> str:
+    """Return a cell as text: a float with four digits, an empty cell as a dash."""
     if value is None or value != value:
         return "–"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,9 +1,10 @@
-"""The interview as a page element: two rows side by side, three replies, and a map of the groups.
+"""Show an interview as a widget: two rows side by side, three replies, and a map of the groups.
 
-:class:`InterviewWidget` turns an interview into plain data (``state``) and carries out what the
-person does (``receive``). The script ``interview.js`` draws the one and sends the other. It speaks
-anywidget's protocol, so the same script runs in a notebook, with a kernel, and in the page of
-``python -m cgmm ask`` (``ask_server.py``). Chapter 15.
+:class:`InterviewWidget` returns the state of an interview as plain data (``state``) and processes
+messages about actions of the person (``receive``). The script ``interview.js`` draws the state and
+sends the messages. It uses anywidget's protocol, so the same script runs in a notebook with a
+kernel and on the page of ``python -m cgmm ask`` (``ask_server.py``). Chapter 15 explains
+interviews.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from cgmm.decide import Interview, Progress
 from cgmm.explore.interview_cards import Cards
+from cgmm.explore.optional import explain_missing_package
 from cgmm.numerics import IntArray
 from cgmm.plot.style import COLOURS
 
@@ -25,7 +27,7 @@ SCRIPT, STYLE = (
     for name in ("interview.js", "interview.css")
 )
 N_MAPPED = 800
-"""Number of rows that the map shows; of more rows a random sample."""
+"""Largest number of rows on the map; larger tables are represented by a random sample."""
 
 
 class InterviewWidget:
@@ -34,17 +36,17 @@ class InterviewWidget:
     Parameters
     ----------
     interview : cgmm.decide.Interview
-        The interview; it holds the answers and the groups.
+        The interview, which keeps the answers and the groups.
     rows : DataFrame, (N, D) array, or sequence of str or mappings, default=None
-        What the person sees of each row. None: the table of the interview.
+        The rows to show. None: the rows of the interview's table.
     images : sequence of paths or arrays, default=None
-        A picture of each row.
+        One image per row.
     card : callable, default=None
-        From a row to the text that the person sees in the place of the columns.
+        Function that converts a row to the text that is shown instead of the columns.
     trust_html : bool, default=False
-        Whether ``card`` returns HTML that may be inserted as it is.
+        True: insert the result of ``card`` as HTML. False: show it as text.
     title : str, default="Do these two belong together?"
-        The question.
+        The question that is shown to the person.
 
     Raises
     ------
@@ -83,10 +85,10 @@ class InterviewWidget:
                 f"there are {self._cards.n_rows} rows to show, but the interview is about "
                 f"{len(X)}; give the rows of the same table, in the same order."
             )
-        self._mapped = _sample(len(X))
-        self._places = _plane(interview.coordinates)
+        self._mapped_rows = _sample_rows(len(X))
+        self._positions = _project_to_plane(interview.coordinates)
         self._labels: IntArray = np.zeros(len(X), dtype=np.intp)
-        self._said = ""
+        self._notice = ""
         self._widget: Any = None
 
     def __repr__(self) -> str:
@@ -94,7 +96,7 @@ class InterviewWidget:
         return f"InterviewWidget({self._cards.n_rows} rows, {n} answer{'s' * (n != 1)})"
 
     def state(self) -> dict[str, Any]:
-        """Return what the page shows now, as plain data.
+        """Return the current content of the page, as plain data.
 
         Returns
         -------
@@ -102,43 +104,44 @@ class InterviewWidget:
             The question, the progress, the answers that contradict each other, and the map.
         """
         question, progress = self.interview.next_question(), self.interview.progress()
-        shown = None if question is None else self._cards.compare(question.i, question.j)
+        rows = [] if question is None else [question.i, question.j]
         return {
-            "title": self.title, "question": shown, "said": self._said,
-            "can_undo": bool(self.interview.answers), "progress": _in_words(progress),
-            "advice": progress.advice, "may_stop": progress.may_stop,
-            "contradictions": self._contradictions(), "map": self._map(shown),
+            "title": self.title, "question": self._cards.compare(*rows) if rows else None,
+            "said": self._notice, "can_undo": bool(self.interview.answers),
+            "progress": _describe_progress(progress), "advice": progress.advice,
+            "may_stop": progress.may_stop, "contradictions": self._describe_contradictions(),
+            "map": self._build_map(rows),
         }  # fmt: skip
 
     def receive(self, message: dict[str, Any]) -> None:
-        """Carry out what the person did.
+        """Process a message from the page about an action of the person.
 
         Parameters
         ----------
         message : dict
             ``{"answer": reply, "rows": [i, j]}``, ``{"undo": True}`` or
-            ``{"revise": number, "answer": reply}``. An answer to another question than the present
-            one is ignored: a key that was pressed twice must not answer what nobody has read.
+            ``{"revise": number, "answer": reply}``. An answer is ignored unless it is about the
+            current question, because a key that is pressed twice must not answer the next question.
         """
         if "undo" in message:
             undone = self.interview.undo()
-            self._said = "There is no answer of yours to undo." if undone is None else "Undone."
+            self._notice = "There is no answer of yours to undo." if undone is None else "Undone."
         elif "revise" in message:
             self.interview.revise(int(message["revise"]), message["answer"])
-            self._said = "Changed."
+            self._notice = "Changed."
         else:
             question = self.interview.next_question()
             if question is not None and [question.i, question.j] == message["rows"]:
                 self.interview.answer(message["answer"])
-                self._said = f"Answered: {message['answer']}."
+                self._notice = f"Answered: {message['answer']}."
 
     def widget(self) -> Any:
-        """Return the element for a notebook.
+        """Return the widget for a notebook.
 
         Returns
         -------
         anywidget.AnyWidget
-            The same one at every call.
+            The same object at every call.
 
         Raises
         ------
@@ -146,45 +149,42 @@ class InterviewWidget:
             If anywidget is missing.
         """
         if self._widget is None:
-            self._widget = _any_widget(self)
+            self._widget = _build_anywidget(self)
         return self._widget
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Return the widget for Jupyter, and its text for everything else."""
+        """Return the widget for Jupyter, and its text for other programs."""
         bundle = self.widget()._repr_mimebundle_()
-        shown = bundle[0] if isinstance(bundle, tuple) else bundle
-        return {**(shown or {}), "text/plain": repr(self)}
+        widget_bundle = bundle[0] if isinstance(bundle, tuple) else bundle
+        return {**(widget_bundle or {}), "text/plain": repr(self)}
 
-    def _contradictions(self) -> list[dict[str, Any]]:
-        shown, answers = [], self.interview.answers
-        for found in self.interview.contradictions()[:3]:
-            rows = [(n, answers[n][:2], answers[n].answer) for n in found.numbers]
-            named = [dict(zip(("number", "rows", "answer"), row, strict=True)) for row in rows]
-            shown.append({"message": found.message, "answers": named})
-        return shown
+    def _describe_contradictions(self) -> list[dict[str, Any]]:
+        """Return the message and the answers of the first three contradictions, as plain data."""
+        answers = self.interview.answers
+        return [
+            {"message": contradiction.message, "answers": [
+                {"number": n, "rows": answers[n][:2], "answer": answers[n].answer}
+                for n in contradiction.numbers
+            ]}
+            for contradiction in self.interview.contradictions()[:3]
+        ]  # fmt: skip
 
-    def _map(self, shown: dict[str, Any] | None) -> dict[str, Any]:
-        """Places and groups of the rows on the map; the rows asked about come last."""
-        self._labels = _recoloured(self.interview.present_labels, self._labels)
-        asked = [] if shown is None else shown["rows"]
-        rows = [*np.setdiff1d(self._mapped, asked).tolist(), *asked]
+    def _build_map(self, rows_asked: list[int]) -> dict[str, Any]:
+        """Return positions and groups of the rows on the map, with the rows asked about last."""
+        self._labels = _keep_colours(self.interview.present_labels, self._labels)
+        rows = [*np.setdiff1d(self._mapped_rows, rows_asked).tolist(), *rows_asked]
         return {
-            "places": self._places[rows].tolist(), "groups": self._labels[rows].tolist(),
-            "n_asked": len(asked), "colours": COLOURS,
+            "places": self._positions[rows].tolist(), "groups": self._labels[rows].tolist(),
+            "n_asked": len(rows_asked), "colours": COLOURS,
             "sizes": np.bincount(self._labels, minlength=self.interview.n_components).tolist(),
         }  # fmt: skip
 
 
-def _any_widget(asking: InterviewWidget) -> Any:
-    """An anywidget whose trait ``state`` follows the interview."""
-    try:
+def _build_anywidget(interview_widget: InterviewWidget) -> Any:
+    """Return an anywidget whose trait ``state`` follows the interview."""
+    with explain_missing_package("anywidget", "an interview in a notebook", "widgets"):
         import anywidget
         import traitlets
-    except ImportError as error:
-        raise ImportError(
-            "an interview in a notebook needs anywidget: install it with pip install "
-            "'constrained-mixtures[widgets]'"
-        ) from error
 
     class AskingWidget(anywidget.AnyWidget):
         _esm = SCRIPT
@@ -192,15 +192,16 @@ def _any_widget(asking: InterviewWidget) -> Any:
         state = traitlets.Dict().tag(sync=True)
 
     def receive(_: object, message: dict[str, Any], buffers: object) -> None:
-        asking.receive(message)
-        widget.state = asking.state()
+        interview_widget.receive(message)
+        widget.state = interview_widget.state()
 
-    widget = AskingWidget(state=asking.state())
+    widget = AskingWidget(state=interview_widget.state())
     widget.on_msg(receive)
     return widget
 
 
-def _in_words(progress: Progress) -> str:
+def _describe_progress(progress: Progress) -> str:
+    """Return the counts of answers and of correct predictions, in a sentence or two."""
     text = f"{progress.n_answers} answered, {progress.n_unsure} unsure."
     if progress.n_checks == 0:
         return text
@@ -211,14 +212,15 @@ def _in_words(progress: Progress) -> str:
     )
 
 
-def _sample(n_rows: int) -> IntArray:
+def _sample_rows(n_rows: int) -> IntArray:
+    """Return all row numbers, or a random sample of them if there are too many for the map."""
     if n_rows <= N_MAPPED:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, N_MAPPED, replace=False))
 
 
-def _plane(X: Any) -> Any:
-    """(N, 2) places from 0 to 1: two columns as they are, more by their principal components."""
+def _project_to_plane(X: Any) -> Any:
+    """Return (N, 2) positions from 0 to 1, by principal components if X has over two columns."""
     Z = X - X.mean(axis=0)
     if Z.shape[1] > 2:
         Z = Z @ np.linalg.eigh(Z.T @ Z)[1][:, :-3:-1]
@@ -227,8 +229,8 @@ def _plane(X: Any) -> Any:
     return ((Z - low) / np.where(width > 0, width, 1)).round(4)
 
 
-def _recoloured(labels: IntArray, before: IntArray) -> IntArray:
-    """Renumber groups so that as many rows as possible keep their number, and so their colour."""
-    K = int(max(labels.max(), before.max())) + 1
-    table = np.bincount(K * labels + before, minlength=K * K).reshape(K, K)
-    return np.asarray(linear_sum_assignment(-table)[1][labels])
+def _keep_colours(labels: IntArray, old_labels: IntArray) -> IntArray:
+    """Renumber groups so that as many rows as possible keep their label, and thus their colour."""
+    K = int(max(labels.max(), old_labels.max())) + 1
+    n_common = np.bincount(K * labels + old_labels, minlength=K * K).reshape(K, K)
+    return np.asarray(linear_sum_assignment(-n_common)[1][labels])

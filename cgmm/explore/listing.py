@@ -1,6 +1,6 @@
-"""Source code of the package as listings in a notebook.
+"""Show the source code of functions in a notebook.
 
-Chapters call ``source``, so their listings are always the code that runs.
+Chapters call ``source``, so their listings always agree with the code that runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 
 class Source(str):
-    """Python code that a notebook shows as code."""
+    """Python code that a notebook shows with syntax highlighting."""
 
     def _repr_markdown_(self) -> str:
         return f"```python\n{self}\n```"
@@ -23,7 +23,7 @@ class Source(str):
 
 
 def source(*functions: Callable[..., Any]) -> Source:
-    """Return the source code of functions, with the first lines of their docstrings only.
+    """Return the source code of functions, with only the first line of each docstring.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def source(*functions: Callable[..., Any]) -> Source:
     Returns
     -------
     Source
-        Their code, one after the other; a notebook shows it as code.
+        Their code, one after the other; a notebook shows it with syntax highlighting.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def source(*functions: Callable[..., Any]) -> Source:
 
 
 def _read_listing(function: Callable[..., Any]) -> str:
-    """Return the dedented lines of a function, with the first line of its docstring only."""
+    """Return the dedented source code of a function, with only the first line of its docstring."""
     text = textwrap.dedent(inspect.getsource(function))
     tree, lines = ast.parse(text), text.splitlines()
     definition = cast("ast.FunctionDef", tree.body[0])

@@ -1,8 +1,8 @@
-"""The live figure, in which readers move points, relations and parameters.
+"""Figures that compute in the browser while readers move points, relations and parameters.
 
-It computes in the page, by the scripts of its mode: the functions of the primer, input and drawing,
-and the display of one question of the book. With a kernel the same figure is a widget, which
-reports points and relations to Python. Chapters create it as :class:`LiveFigure`.
+Chapters create a :class:`LiveFigure`. Its scripts depend on its mode: they contain the algorithms
+of the primer, the handling of input, the drawing, and the display for one question of the book.
+With a kernel the same figure is a widget, which reports points and relations to Python.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cgmm.explore.optional import explain_missing_package
 from cgmm.mixture import (
     POOLINGS,
     ConstrainedGaussianMixture,
@@ -30,11 +31,11 @@ from cgmm.plot.style import COLOURS
 # ------------------------------------------------------------ the figure
 
 
-# A preset may replace these arguments of the figure.
+# These are the arguments of a figure that a preset may replace.
 REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
-# The mode "companion" offers these.
+# These are the controls that a figure of the mode "companion" can have.
 CONTROLS = ("labels", "together", "apart", "normaliser", "weight", "metric")
-# A name stands in addresses as it is.
+# The name of a figure is part of addresses, so it has only characters that need no escaping.
 FIGURE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
@@ -43,7 +44,7 @@ FILES = {
 
 
 class LiveFigure:
-    """A figure that computes while readers move its points, for notebooks and for pages.
+    """Figure that computes while readers move its points, for notebooks and for static pages.
 
     Parameters
     ----------
@@ -53,11 +54,12 @@ class LiveFigure:
         K, from 2 to 5.
     mode : {"em", "relations", "rivals", "weights", "kmeans", "metric", "cut", "duel", \
 "companion"}, default="em"
-        What is computed: EM by half-steps; EM with relations; several starts compared, with hard
-        relations ("rivals") or with answers whose log-weight readers set ("weights"); EM whose
-        variance goes to zero; the metric of RCA; the mixture defined by a straight cut; ellipses
-        that readers place and EM improves, the first must-links being given one by one ("duel");
-        or several starts compared, with the controls that `controls` names ("companion").
+        Algorithm and display. "em": EM by half-steps. "relations": EM with relations. "rivals":
+        comparison of several starts, with hard relations. "weights": the same with answers whose
+        log-weight readers set. "kmeans": EM whose variance goes to zero. "metric": the metric of
+        RCA. "cut": the mixture defined by a straight cut. "duel": readers place ellipses that EM
+        improves, and the first must-links are revealed one at a time. "companion": comparison of
+        several starts, with the controls named in `controls`.
     title : str
         Title of the figure.
     task : str, optional
@@ -65,11 +67,12 @@ class LiveFigure:
     y : (N,) int array-like, optional
         Classes, for the mode "metric"; -1 if unknown.
     must_link, cannot_link : (P, 2) int array-like, optional
-        Pairs of points that the figure starts with.
+        Initial relations: pairs of points.
     starts : sequence of parameters or of (N,) int array-likes, optional
-        Initial parameters of EM: objects with ``weights``, ``means`` and ``covariances``, as those
-        of ``cgmm.primer`` and ``cgmm.mixture``, or classes, from which an M-step makes them. Modes
-        that compare starts take several, others one; the last of "duel" is the reader's.
+        Initial parameters of EM: objects with ``weights``, ``means`` and ``covariances``, like
+        those of ``cgmm.primer`` and ``cgmm.mixture``; or classes, from which an M-step computes the
+        parameters. Modes that compare starts take several, other modes take one; in the mode "duel"
+        the reader moves the last one.
     words : sequence of str, optional
         Name of the fit from each start.
     pool : {"full", "tied", "diag", "spherical"}, default="full"
@@ -77,26 +80,26 @@ class LiveFigure:
     sampling : {"points", "chunklets"}, default="points"
         Unit of the sampling model, points or chunklets.
     presets : mapping from str to mapping, optional
-        Named data sets to choose from; each may have its own ``X``, ``y``, ``must_link``,
-        ``cannot_link`` and ``starts``. The first one is shown first.
+        Named data sets that readers can choose; each may have its own ``X``, ``y``, ``must_link``,
+        ``cannot_link`` and ``starts``. The figure begins with the first one.
     beside : bool, default=False
         True: readers may show K-means beside EM.
     weight, radius : float, default=1
-        Initial values of the sliders of "weights" (and of "companion", where 4 means a hard
-        relation) and "kmeans".
+        Initial values of the sliders: ``weight`` in the modes "weights" and "companion" (where 4
+        means a hard relation), ``radius`` in the mode "kmeans".
     controls : sequence of str, default=()
         Controls of the mode "companion": "labels", "together", "apart", "normaliser", "weight" and
         "metric".
     name : str, optional
-        Name of the figure in the page's address, which then holds what readers have set, for
-        instance ``#figure=pairs&together=1-17``. A link with such an address sets the figure.
+        Name of the figure in the address of the page. The address then stores the reader's
+        settings, for instance ``#figure=pairs&together=1-17``; opening it restores them.
 
     Attributes
     ----------
     points : (N, 2) array
-        The points; with a kernel, as the reader has moved them.
+        The points; with a kernel, including the reader's changes.
     must_link, cannot_link : (P, 2) int arrays
-        The relations; with a kernel, as the reader has drawn them.
+        The relations; with a kernel, including the reader's changes.
 
     Raises
     ------
@@ -142,16 +145,19 @@ class LiveFigure:
                 f"name is {name!r}: in addresses use small letters, digits and hyphens"
             )
         self.title, self.task, self.mode = title, task, mode
-        given = {"X": X, "y": y, "must_link": must_link, "cannot_link": cannot_link}
-        given["starts"] = starts
-        chosen = [(name, {**given, **preset}) for name, preset in (presets or {"": {}}).items()]
-        read = [_preset(which, known, classes, sampling) for which, known in chosen]
-        names = list(words or [f"start {k + 1}" for k in range(len(read[0]["starts"]))])
+        defaults = {"X": X, "y": y, "must_link": must_link, "cannot_link": cannot_link}
+        defaults["starts"] = starts
+        encoded = [
+            _encode_preset(preset_name, {**defaults, **preset}, classes, sampling)
+            for preset_name, preset in (presets or {"": {}}).items()
+        ]
+        names = list(words or [f"start {k + 1}" for k in range(len(encoded[0]["starts"]))])
         self.spec: dict[str, Any] = {
             "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
             "answers": mode == "weights", "weight": weight, "beta": radius, "speed": 2,
-            "view": _view([point for one in read for point in one["X"]]),
-            "colours": COLOURS, "words": names, "presets": [read[0], *_differences(read)],
+            "view": _compute_view([point for preset in encoded for point in preset["X"]]),
+            "colours": COLOURS, "words": names,
+            "presets": [encoded[0], *_keep_differences(encoded)],
         }  # fmt: skip
         if name is not None:
             self.spec["name"] = name
@@ -167,36 +173,36 @@ class LiveFigure:
         self._widget: Any = None
 
     def __repr__(self) -> str:
-        return f"LiveFigure({self.title!r}, {len(self._first['X'])} points, {self.mode})"
+        return f"LiveFigure({self.title!r}, {len(self._first_preset['X'])} points, {self.mode})"
 
     @property
-    def _first(self) -> dict[str, Any]:
-        """Points and links of the first preset."""
+    def _first_preset(self) -> dict[str, Any]:
+        """Points, classes, links and starts of the first preset."""
         return self.spec["presets"][0]
 
-    def _current(self, name: str) -> Any:
-        """Return the current value of the widget, or of the first preset without one."""
+    def _get_current(self, name: str) -> Any:
+        """Return points or links of the widget, or of the first preset if there is no widget."""
         if self._widget is not None:
             return getattr(self._widget, name)
-        return self._first["X" if name == "points" else name]
+        return self._first_preset["X" if name == "points" else name]
 
     @property
     def points(self) -> FloatArray:
-        """(N, 2) the points; with a kernel, as the reader has moved them."""
-        return np.array(self._current("points"), dtype=float)
+        """(N, 2) points; with a kernel, including the reader's changes."""
+        return np.array(self._get_current("points"), dtype=float)
 
     @property
     def must_link(self) -> IntArray:
-        """(P, 2) pairs that belong together; with a kernel, as the reader has drawn them."""
-        return _pairs(self._current("links"), 1)
+        """(P, 2) must-links; with a kernel, including the reader's changes."""
+        return _select_pairs(self._get_current("links"), 1)
 
     @property
     def cannot_link(self) -> IntArray:
-        """(P, 2) pairs that do not; with a kernel, as the reader has drawn them."""
-        return _pairs(self._current("links"), -1)
+        """(P, 2) cannot-links; with a kernel, including the reader's changes."""
+        return _select_pairs(self._get_current("links"), -1)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Return widget and page together; Jupyter and the book show the one that they support."""
+        """Return the figure both as a widget and as HTML; a program shows what it supports."""
         bundle = {"text/plain": repr(self), "text/html": self.html()}
         try:
             widget = self.widget()
@@ -210,29 +216,30 @@ class LiveFigure:
         Returns
         -------
         str
-            Equal figures give equal bytes, on all machines and at every call.
+            The HTML. Equal figures give equal bytes, on all machines and at every call.
         """
-        return self._element(f"<script>\n{page_script(self.mode)}</script>\n", FILES["live.css"])
+        return self._build_html(f"<script>\n{page_script(self.mode)}</script>\n", FILES["live.css"])
 
-    def _element(self, script: str, style: str) -> str:
-        """Return the HTML element, with a static picture of its points for pages without script."""
+    def _build_html(self, script: str, style: str) -> str:
+        """Return the HTML element, with a picture of its points for browsers without scripts."""
         left, bottom, right, top = self.spec["view"]
         zoom = 400 / (right - left)
-        places = (np.array(self._first["X"]) - [left, top]) * [zoom, -zoom]
+        places = (np.array(self._first_preset["X"]) - [left, top]) * [zoom, -zoom]
         still = "".join(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="5"/>' for x, y in places)
         task = self.task and f'<p class="cgmm-live-task">Guess first. {escape(self.task)}</p>\n'
-        # Without "<", nothing in the data can end the script element that holds it.
+        # Replace "<", so that nothing in the data can end the script element around it.
         data = json.dumps(self.spec, ensure_ascii=False).replace("<", "\\u003c")
         return FILES["live.html"].rstrip().format(
-            title=escape(self.title), mode=self.mode, task=task or "", text=escape(self._text()),
-            still=still, height=round(zoom * (top - bottom)), data=data, script=script, style=style,
+            title=escape(self.title), mode=self.mode, task=task or "",
+            text=escape(self._describe()), still=still, height=round(zoom * (top - bottom)),
+            data=data, script=script, style=style,
         )  # fmt: skip
 
-    def _text(self) -> str:
-        """Return a description of the figure before readers have moved anything."""
-        counts = [len(_pairs(self._first["links"], sign)) for sign in (1, -1)]
+    def _describe(self) -> str:
+        """Return a sentence with the initial numbers of points and relations."""
+        counts = [len(_select_pairs(self._first_preset["links"], sign)) for sign in (1, -1)]
         links = ", {} must-links and {} cannot-links".format(*counts) if any(counts) else ""
-        return f"{len(self._first['X'])} points in the plane{links}."
+        return f"{len(self._first_preset['X'])} points in the plane{links}."
 
     def widget(self) -> Any:
         """Return the figure as a widget that reports mouse and touch events to Python.
@@ -240,7 +247,7 @@ class LiveFigure:
         Returns
         -------
         anywidget.AnyWidget
-            The same widget at every call.
+            The same object at every call.
 
         Raises
         ------
@@ -248,18 +255,19 @@ class LiveFigure:
             If anywidget is missing.
         """
         if self._widget is None:
-            html = self._element("", "")
-            module = live_module(self.mode)
-            self._widget = live_widget(html, FILES["live.css"], module, self._first, self.fit)
+            html, module = self._build_html("", ""), live_module(self.mode)
+            preset = self._first_preset
+            self._widget = live_widget(html, FILES["live.css"], module, preset, self.fit)
         return self._widget
 
     def fit(self) -> ConstrainedGaussianMixture:
-        """Fit a mixture to the current points and relations, and draw it.
+        """Fit a mixture to the current points and relations, and draw it in the figure.
 
         Returns
         -------
         ConstrainedGaussianMixture
-            The model; its ellipses at two standard deviations are dotted in the figure.
+            The fitted mixture. The figure shows its ellipses at two standard deviations as dotted
+            lines.
 
         Raises
         ------
@@ -273,56 +281,56 @@ class LiveFigure:
             n_init=4, random_state=0,
         )  # fmt: skip
         model.fit(self.points, must_link=self.must_link, cannot_link=self.cannot_link)
-        self.widget().fitted = _theta(model.parameters_, self.spec["K"])
+        self.widget().fitted = _encode_parameters(model.parameters_, self.spec["K"])
         return model
 
 
-def _preset(name: str, known: Mapping[str, Any], K: int, sampling: str) -> dict[str, Any]:
-    """Return points, classes, links and starts as plain lists, or raise an error."""
-    if unknown := set(known) - set(REPLACEABLE):
+def _encode_preset(name: str, preset: Mapping[str, Any], K: int, sampling: str) -> dict[str, Any]:
+    """Return points, classes, links and starts of a preset as plain lists, or raise an error."""
+    if unknown := set(preset) - set(REPLACEABLE):
         raise ValueError(
             f"the preset {name!r} brings {sorted(unknown)}: it may bring {REPLACEABLE}"
         )
-    X = np.array(known["X"], dtype=float)
+    X = np.array(preset["X"], dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not np.isfinite(X).all() or len(X) < 3 * K:
         raise ValueError(
             f"X has shape {X.shape}: a live figure needs finite points in the plane, an (N, 2) "
             f"array with at least {3 * K} rows"
         )
-    must, cannot = (np.array(known[kind], dtype=int).reshape(-1, 2) for kind in REPLACEABLE[2:4])
+    must, cannot = (np.array(preset[kind], dtype=int).reshape(-1, 2) for kind in REPLACEABLE[2:4])
     SideInformation.build(len(X), must_link=must, cannot_link=cannot, sampling=sampling)
     links = [[*pair, 1] for pair in must.tolist()] + [[*pair, -1] for pair in cannot.tolist()]
-    y = np.full(len(X), -1) if known["y"] is None else np.asarray(known["y"], dtype=int)
+    y = np.full(len(X), -1) if preset["y"] is None else np.asarray(preset["y"], dtype=int)
     if y.shape != (len(X),) or y.max() >= K:
         raise ValueError(f"y must hold one class below {K} for each of {len(X)} points, -1: none")
-    starts = known["starts"] or [_default_start(X, K)]
+    starts = preset["starts"] or [_compute_default_start(X, K)]
     return {
         "name": name, "X": _round_to_lists(X), "y": y.tolist(), "links": links,
-        "starts": [_theta(_start(start, X, K), K) for start in starts],
+        "starts": [_encode_parameters(_compute_start(start, X, K), K) for start in starts],
     }  # fmt: skip
 
 
-def _differences(presets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all presets but the first, reduced to their differences to save bytes."""
+def _keep_differences(presets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all presets but the first, without entries equal to the first one's, to save bytes."""
     first, *others = presets
-    return [{key: one[key] for key in one if one[key] != first[key]} for one in others]
+    return [{key: other[key] for key in other if other[key] != first[key]} for other in others]
 
 
-def _theta(parameters: object, K: int) -> dict[str, Any]:
-    """Return parameters as plain lists, or raise an error if shapes are wrong."""
+def _encode_parameters(parameters: object, K: int) -> dict[str, Any]:
+    """Return weights, means and covariances as plain lists, or raise an error for wrong shapes."""
     shapes = {"weights": (K,), "means": (K, 2), "covariances": (K, 2, 2)}
-    found = {name: np.asarray(getattr(parameters, name, ()), dtype=float) for name in shapes}
+    arrays = {name: np.asarray(getattr(parameters, name, ()), dtype=float) for name in shapes}
     for name, shape in shapes.items():
-        if found[name].shape != shape:
+        if arrays[name].shape != shape:
             raise ValueError(
-                f"{name} of a start have shape {found[name].shape}; with classes={K} in the plane "
+                f"{name} of a start have shape {arrays[name].shape}; with classes={K} in the plane "
                 f"it must be {shape}"
             )
-    return {name: _round_to_lists(values) for name, values in found.items()}
+    return {name: _round_to_lists(values) for name, values in arrays.items()}
 
 
-def _start(start: Any, X: FloatArray, K: int) -> Any:
-    """Return initial parameters, from an M-step if the start is an (N,) array of classes."""
+def _compute_start(start: Any, X: FloatArray, K: int) -> Any:
+    """Return initial parameters, by an M-step if the start is an (N,) array of classes."""
     if hasattr(start, "means"):
         return start
     z = np.asarray(start)
@@ -334,21 +342,21 @@ def _start(start: Any, X: FloatArray, K: int) -> Any:
     return from_responsibilities(X, np.eye(K)[z.astype(int)], POOLINGS["full"])
 
 
-def _default_start(X: FloatArray, K: int) -> Parameters:
-    """Return initial parameters with components in a row along the longer axis of the points."""
+def _compute_default_start(X: FloatArray, K: int) -> Parameters:
+    """Return initial parameters with means in a row along the axis of the largest range."""
     order = X[:, np.ptp(X, axis=0).argmax()].argsort()
     means = np.array([X[part].mean(axis=0) for part in np.array_split(order, K)])
     return Parameters(np.full(K, 1 / K), means, np.repeat([np.cov(X.T)], K, axis=0))
 
 
 def _round_to_lists(values: ArrayLike) -> Any:
-    """Return nested lists of numbers, rounded to seven digits to save bytes."""
+    """Return an array as nested lists, with numbers rounded to seven digits to save bytes."""
     values = np.asarray(values, dtype=float)
     return np.vectorize(lambda x: float(f"{x:.7g}"), otypes=[float])(values).tolist()
 
 
-def _view(X: Sequence[Sequence[float]]) -> list[float]:
-    """Return left, bottom, right and top of a view with all points and a moderate aspect ratio."""
+def _compute_view(X: Sequence[Sequence[float]]) -> list[float]:
+    """Return limits (left, bottom, right, top) around all points, with a moderate aspect ratio."""
     low, high = np.min(X, axis=0), np.max(X, axis=0)
     half, middle = 0.6 * (high - low), (low + high) / 2
     half = np.maximum(half, [half[1] / 0.95, half[0] * 0.7])
@@ -356,12 +364,13 @@ def _view(X: Sequence[Sequence[float]]) -> list[float]:
     return _round_to_lists([left, bottom, right, top])
 
 
-def _pairs(links: Sequence[Sequence[int]], sign: int) -> IntArray:
-    """Return the (P, 2) pairs of the links of one sign."""
+def _select_pairs(links: Sequence[Sequence[int]], sign: int) -> IntArray:
+    """Return the (P, 2) pairs of the links (i, j, sign) with the given sign."""
     return np.array([link[:2] for link in links if link[2] == sign], dtype=int).reshape(-1, 2)
 
 
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Raise an error if the value of an argument is none of the choices."""
     if value not in choices:
         raise ValueError(f"{name} is {value!r}; it must be one of {choices}")
 
@@ -373,7 +382,7 @@ _EM = ("live_network.js", "live_mixture.js", "live_em.js")
 _DRAWING = ("live_address.js", "live_figure.js", "live_panels.js")
 _RIVALS = (*_EM, *_DRAWING, "live_rivals.js")
 _STEPS = (*_EM, "live_lloyd.js", *_DRAWING, "live_steps.js")
-# These files make up each mode; the last one defines an object with the name of the mode.
+# Each mode runs the code of these files; the last file defines an object with the mode's name.
 MODES = {
     "em": _STEPS,
     "relations": _STEPS,
@@ -406,23 +415,24 @@ liveFigure(root, JSON.parse(data.textContent), {name}, model);
 
 
 def page_script(mode: str) -> str:
-    """Return the script of a page without a kernel."""
-    return PAGE_SCRIPT.format(script=script(mode), mode=mode, name=mode.upper())
+    """Return the script that starts all figures of a mode on a page without a kernel."""
+    return PAGE_SCRIPT.format(script=join_scripts(mode), mode=mode, name=mode.upper())
 
 
 def live_module(mode: str) -> str:
-    """Return the module of the widget."""
-    return WIDGET_MODULE.format(script=script(mode), name=mode.upper())
+    """Return the JavaScript module of a widget for figures of a mode."""
+    return WIDGET_MODULE.format(script=join_scripts(mode), name=mode.upper())
 
 
-def script(mode: str) -> str:
-    """Return the functions of a mode without comments and indentation."""
-    whole = "".join(_read(name) for name in MODES[mode])
-    bare = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
-    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
+def join_scripts(mode: str) -> str:
+    """Return the code of all files of a mode, without comments and indentation."""
+    code = "".join(_read_file(name) for name in MODES[mode])
+    code = re.sub(r"^\s*//.*$", "", code, flags=re.MULTILINE)
+    return "\n".join(line.strip() for line in code.splitlines() if line.strip())
 
 
-def _read(name: str) -> str:
+def _read_file(name: str) -> str:
+    """Return the text of a file of this subpackage."""
     return files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
 
 
@@ -432,15 +442,13 @@ def _read(name: str) -> str:
 def live_widget(
     html: str, style: str, module: str, preset: dict[str, Any], fit: Callable[[], object]
 ) -> Any:
-    """Build a widget with traits points, links (i, j, sign) and fitted, whose button calls fit."""
-    try:
+    """Build a widget that shares points, links (i, j, sign) and fitted parameters with Python.
+
+    The button of the widget calls ``fit``.
+    """
+    with explain_missing_package("anywidget", "a live figure with a kernel", "widgets"):
         import anywidget
         import traitlets
-    except ImportError as error:
-        raise ImportError(
-            "a live figure with a kernel needs anywidget: install it with pip install "
-            "'constrained-mixtures[widgets]'"
-        ) from error
 
     def trait(kind: type, **options: Any) -> Any:
         return kind(**options).tag(sync=True)

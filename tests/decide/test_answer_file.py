@@ -21,7 +21,7 @@ from cgmm.decide.answer_file import Answer, AnswerFile
 X = np.arange(40.0).reshape(20, 2)
 file = AnswerFile(sys.argv[1], X)
 for n in itertools.count(len(file.answers)):
-    file.give(Answer(n % 19, 19, "same", "n" * 300, str(n), "check", 0.5))
+    file.add_answer(Answer(n % 19, 19, "same", "n" * 300, str(n), "check", 0.5))
     print(n, flush=True)
 """
 
@@ -51,16 +51,16 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed(tmp_path):
 def test_a_torn_last_line_is_dropped(tmp_path, n_lost):
     path = tmp_path / "answers.jsonl"
     file = AnswerFile(path, X)
-    file.give(answer(0))
+    file.add_answer(answer(0))
     before = path.read_bytes()
-    file.give(answer(1))
+    file.add_answer(answer(1))
     added = len(path.read_bytes()) - len(before)
     path.write_bytes(path.read_bytes()[: -min(n_lost, added - 1)])
     again = AnswerFile(path, X)
     # Without its line break alone, a line is still whole.
     expected = [answer(0), answer(1)] if n_lost == 1 else [answer(0)]
     assert list(again.answers.values()) == expected
-    again.give(answer(2))
+    again.add_answer(answer(2))
     assert list(AnswerFile(path, X).answers.values()) == [*expected, answer(2)]
 
 
@@ -69,7 +69,7 @@ def test_a_torn_header_is_written_again(tmp_path):
     AnswerFile(path, X)
     whole = path.read_bytes()
     path.write_bytes(whole[:20])
-    AnswerFile(path, X).give(answer(0))
+    AnswerFile(path, X).add_answer(answer(0))
     assert path.read_bytes().startswith(whole)
     assert list(AnswerFile(path, X).answers.values()) == [answer(0)]
 
@@ -78,8 +78,9 @@ def test_the_file_only_grows_and_replays_all_events(tmp_path):
     path = tmp_path / "answers.jsonl"
     file, sizes = AnswerFile(path, X), []
     events = [
-        (file.give, answer(0)), (file.give, answer(1)), (file.withdraw, 0), (file.give, answer(2)),
-        (file.revise, 2, "different"), (file.withdraw, 7),
+        (file.add_answer, answer(0)), (file.add_answer, answer(1)), (file.withdraw_answer, 0),
+        (file.add_answer, answer(2)), (file.revise_answer, 2, "different"),
+        (file.withdraw_answer, 7),
     ]  # fmt: skip
     for act, *given in events:
         before = path.read_bytes()
@@ -94,26 +95,26 @@ def test_the_file_only_grows_and_replays_all_events(tmp_path):
 def test_two_interviews_share_a_file(tmp_path):
     path = tmp_path / "answers.jsonl"
     ann, bob = AnswerFile(path, X), AnswerFile(path, X)
-    ann.give(answer(0))
-    bob.give(answer(1, "bob"))
-    ann.give(answer(2))
+    ann.add_answer(answer(0))
+    bob.add_answer(answer(1, "bob"))
+    ann.add_answer(answer(2))
     assert [one.annotator for one in ann.answers.values()] == ["ann", "bob", "ann"]
-    bob.withdraw(1)
+    bob.withdraw_answer(1)
     assert list(bob.answers) == [0, 2]
 
 
 def test_an_answer_given_between_reading_and_writing_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "answers.jsonl"
     ann, bob = AnswerFile(path, X), AnswerFile(path, X)
-    read = ann._read_new
+    read = ann._read_new_lines
 
     def read_before_bob(path):
         read(path)
         if not bob.answers:
-            bob.give(answer(1, "bob"))
+            bob.add_answer(answer(1, "bob"))
 
-    monkeypatch.setattr(ann, "_read_new", read_before_bob)
-    ann.give(answer(0))
+    monkeypatch.setattr(ann, "_read_new_lines", read_before_bob)
+    ann.add_answer(answer(0))
     expected = [answer(1, "bob"), answer(0)]
     assert list(ann.answers.values()) == list(AnswerFile(path, X).answers.values()) == expected
 
@@ -122,7 +123,7 @@ def test_each_answer_is_synchronised_to_the_disk(tmp_path, monkeypatch):
     synchronised = []
     file = AnswerFile(tmp_path / "answers.jsonl", X)
     monkeypatch.setattr(os, "fsync", lambda n: synchronised.append(os.fstat(n).st_size))
-    file.give(answer(0))
+    file.add_answer(answer(0))
     assert synchronised == [(tmp_path / "answers.jsonl").stat().st_size]
 
 
@@ -158,7 +159,7 @@ def test_a_damaged_line_is_refused(tmp_path, line):
 
 def test_answers_about_another_table_are_refused(tmp_path):
     path = tmp_path / "answers.jsonl"
-    AnswerFile(path, X).give(answer(0))
+    AnswerFile(path, X).add_answer(answer(0))
     before = path.read_bytes()
     with pytest.raises(ValueError, match="another table, of 20 rows and 2 columns"):
         AnswerFile(path, X + 1e-9)

@@ -23,7 +23,7 @@ from cgmm.decide import (
     held_out_scores,
     log_score,
 )
-from cgmm.decide.choosing import Trial, answer_folds, assignment_entropy
+from cgmm.decide.choosing import Trial, assign_folds, assignment_entropy
 from cgmm.inference import ENGINES
 from cgmm.mixture import Parameters
 from cgmm.network import SideInformation, related_groups
@@ -44,17 +44,17 @@ def test_relations_never_join_different_folds(seed, n_folds):
     pairs, groups = asked(seed)
     n_groups = len(np.unique(groups[pairs]))
     if n_groups < n_folds:
-        says = f"from 2 to {n_groups}" if n_groups > 1 else "all answers hang together"
+        says = f"from 2 to {n_groups}" if n_groups > 1 else "all answers are connected"
         with pytest.raises(ValueError, match=says):
-            answer_folds(pairs, groups, n_folds)
+            assign_folds(pairs, groups, n_folds)
         return
-    folds = answer_folds(pairs, groups, n_folds, random_state=seed)
+    folds = assign_folds(pairs, groups, n_folds, random_state=seed)
     for a, b in itertools.combinations(range(len(pairs)), 2):
         assert folds[a] == folds[b] or not set(groups[pairs[a]]) & set(groups[pairs[b]])
     sizes = np.bincount(folds, minlength=n_folds)
     assert sizes.min() > 0
     assert sizes.max() - sizes.min() <= np.unique(groups[pairs[:, 0]], return_counts=True)[1].max()
-    assert (folds == answer_folds(pairs, groups, n_folds, random_state=seed)).all()
+    assert (folds == assign_folds(pairs, groups, n_folds, random_state=seed)).all()
 
 
 @settings(max_examples=25)
@@ -107,8 +107,8 @@ def test_the_standard_error_is_that_of_sums_over_groups(seed):
 SCORES = partial(held_out_scores, np.zeros((2, 1)), print, engine=AUTO)
 test_what_cannot_be_chosen_from_is_refused = refused(
     call,
-    (lambda: answer_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
-    (lambda: answer_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
+    (lambda: assign_folds([[0, 1]], [0, 1], 2), r"joins the groups \[0, 1\]"),
+    (lambda: assign_folds([[0, 1], [2, 3]], [0, 0, 1, 1], 1), "from 2 to 2"),
     (lambda: log_score([0.0], [[0, 1]], [0, 0]), "in 1 groups"),
     (lambda: log_score([0.0], [[0, 1], [2, 3]], [0, 0, 1, 1]), r"\(1,\) for 2 pairs"),
     (lambda: SCORES([[0, 1, 2]], [0], error_rate=0.1), "says 2"),
@@ -162,7 +162,7 @@ def test_a_trial_equals_the_same_steps_by_hand():
     found = search().fit(X, rows)
     pairs = rows[:, :2]
     groups = related_groups(len(X), cannot_link=pairs)
-    folds = answer_folds(pairs, groups, 3, random_state=0)
+    folds = assign_folds(pairs, groups, 3, random_state=0)
     np.testing.assert_array_equal(found.folds_, folds)
     results = found.cv_results_
     assert len(results["params"]) == 6
@@ -292,7 +292,7 @@ def test_certain_relations_reach_every_fit_and_link_groups():
     found.fit(X, rows, labels=labels, must_link=links)
     groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
     np.testing.assert_array_equal(
-        found.folds_, answer_folds(rows[:, :2], groups, 3, random_state=0)
+        found.folds_, assign_folds(rows[:, :2], groups, 3, random_state=0)
     )
     np.testing.assert_array_equal(found.best_estimator_.labels_[:6], labels[:6])
     with pytest.raises(ValueError, match=r"answers\[0\] says 7"):

@@ -147,7 +147,7 @@ def test_a_question_repeats_until_answered_and_unsure_ends_it():
 
 def test_questions_depend_on_the_seed_not_on_the_background_thread(monkeypatch):
     """With two classes of two clumps each, only the second thread finds the intended cut."""
-    data, fits = datasets.vertical_classes(random_state=2), Interview._fresh_fits
+    data, fits = datasets.vertical_classes(random_state=2), Interview._fit_from_scratch
     X, y = data.X[::6], data.y[::6]
 
     def late(self, *given):
@@ -158,7 +158,7 @@ def test_questions_depend_on_the_seed_not_on_the_background_thread(monkeypatch):
     for _ in range(16):
         asked += ask(patient, y, 1)
         patient._pending.result()
-    monkeypatch.setattr(Interview, "_fresh_fits", late)
+    monkeypatch.setattr(Interview, "_fit_from_scratch", late)
     assert ask(Interview(X, 2, random_state=0), y, 16) == asked
 
 
@@ -201,7 +201,7 @@ def test_contradictions_show_their_chain_and_can_be_revised(tmp_path):
     path = tmp_path / "answers.jsonl"
     interview = Interview(X, 3, path=path, random_state=0)
     for i, j, reply in [(5, 8, "same"), (8, 2, "same"), (1, 3, "same"), (5, 2, "different")]:
-        interview._file.give(Answer(i, j, reply, "ann", "", "check", 0.5))
+        interview._file.add_answer(Answer(i, j, reply, "ann", "", "check", 0.5))
     interview = Interview(X, 3, path=path, random_state=0)
     (found,) = interview.contradictions()
     assert found.numbers == [3, 0, 1]
@@ -335,8 +335,8 @@ def test_advice_depends_on_the_share_of_right_predictions(n_same, p_same, n_righ
     interview = Interview(blobs(0, n=60)[0], 3, random_state=0)
     for n, p in enumerate(p_same):
         reply = "same" if n < n_same else "different"
-        interview._file.give(Answer(n, 59 - n, reply, None, "", "check", p))
-    interview._learn()
+        interview._file.add_answer(Answer(n, 59 - n, reply, None, "", "check", p))
+    interview._refit()
     found = interview.progress()
     assert found.n_predicted == n_right
     assert advice in found.advice

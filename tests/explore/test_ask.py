@@ -21,7 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 from cgmm import MixedMixture, datasets
 from cgmm.__main__ import main
 from cgmm.decide import Answer, Interview
-from cgmm.explore.ask import _points
+from cgmm.explore.ask import _select_features
 
 IRIS = datasets.iris()
 EVIL = '<img src=x onerror="document.title=1"> & "quoted" 🙂 \' </script>'
@@ -184,10 +184,10 @@ def test_page_shows_images_and_contradictions(tmp_path, start, visit):
     frame["file"] = [f"{row}.png" for row in keep]
     frame.to_csv(tmp_path / "table.csv", index=False)
     interview = Interview(
-        _points(frame.drop(columns="file"), None), 3, path=tmp_path / "answers.jsonl"
+        _select_features(frame.drop(columns="file"), None), 3, path=tmp_path / "answers.jsonl"
     )
     for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
-        interview._file.give(Answer(i, j, reply, None, "", "check", 0.5))
+        interview._file.add_answer(Answer(i, j, reply, None, "", "check", 0.5))
     page = visit(start(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
     shown = page.locator("tbody img")
     assert shown.evaluate_all("images => images.map(one => one.naturalWidth)") == [8, 8]
@@ -237,7 +237,7 @@ def run_ask_command(table: Path, *options: str, answers: str = "answers.jsonl") 
 
 
 def test_export_writes_groups_and_overwrites_no_file(table, tmp_path, capsys):
-    X = _points(pd.read_csv(table), None)
+    X = _select_features(pd.read_csv(table), None)
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
     for _ in range(9):
         question = interview.next_question()
@@ -260,8 +260,8 @@ def test_export_writes_groups_and_overwrites_no_file(table, tmp_path, capsys):
 
 def test_tables_of_many_columns_are_reduced_to_five_components(table):
     rng = np.random.default_rng(0)
-    assert _points(pd.DataFrame(rng.normal(size=(30, 9))), None).shape == (30, 5)
-    points = _points(pd.read_csv(table), "width, sepal width")
+    assert _select_features(pd.DataFrame(rng.normal(size=(30, 9))), None).shape == (30, 5)
+    points = _select_features(pd.read_csv(table), "width, sepal width")
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(points.std(axis=0), 1)
     assert points.shape == (150, 2)
@@ -270,7 +270,7 @@ def test_tables_of_many_columns_are_reduced_to_five_components(table):
 def test_points_are_rounded_so_that_all_machines_agree(table):
     frame = pd.read_csv(table)
     numbers = frame.select_dtypes("number") * (1 + 1e-15)
-    np.testing.assert_array_equal(_points(frame, None), _points(numbers, None))
+    np.testing.assert_array_equal(_select_features(frame, None), _select_features(numbers, None))
 
 
 def test_tables_with_categories_or_gaps_use_mixed_mixture(tmp_path, capsys):
@@ -283,7 +283,7 @@ def test_tables_with_categories_or_gaps_use_mixed_mixture(tmp_path, capsys):
     frame["file"], frame["note"] = "same.png", [f"plant {i}" for i in range(150)]
     frame.to_csv(tmp_path / "table.csv", index=False)
     (tmp_path / "same.png").touch()
-    X = _points(pd.read_csv(tmp_path / "table.csv"), None, "file")
+    X = _select_features(pd.read_csv(tmp_path / "table.csv"), None, "file")
     assert sorted(map(str, X.columns)) == ["0", "1", "place"]
     assert X.isna().to_numpy().any()
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
@@ -302,11 +302,11 @@ def test_text_columns_are_categories_if_values_repeat():
     table = pd.DataFrame(
         {"a": ["x", "y"] * 15, "b": [f"text {i % 11}" for i in range(30)], "c": range(30)}
     )
-    assert list(_points(table, None).columns) == ["a", "0"]
-    assert _points(table, "c").shape == (30, 1)
-    assert list(_points(table, "a").columns) == ["a"]
+    assert list(_select_features(table, None).columns) == ["a", "0"]
+    assert _select_features(table, "c").shape == (30, 1)
+    assert list(_select_features(table, "a").columns) == ["a"]
     with pytest.raises(ValueError, match="b have neither"):
-        _points(table, "a,b")
+        _select_features(table, "a,b")
 
 
 @pytest.mark.parametrize(

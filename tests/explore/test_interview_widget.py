@@ -125,8 +125,8 @@ def test_widget_records_answers_and_undo_and_ignores_repeated_keys():
 def test_widget_shows_contradictions_and_revises_answers():
     one = make_interview()
     for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
-        one._file.give(Answer(i, j, reply, None, "", "check", 0.5))
-    one._learn()
+        one._file.add_answer(Answer(i, j, reply, None, "", "check", 0.5))
+    one._refit()
     widget = InterviewWidget(one)
     (found,) = widget.state()["contradictions"]
     assert "0 - 1 - 2" in found["message"]
@@ -144,7 +144,7 @@ def test_map_holds_a_sample_of_rows_with_the_questioned_rows_last():
     assert 800 <= len(places) <= 802
     assert places.min() >= 0
     assert places.max() <= 1
-    np.testing.assert_allclose(places[-2:], widget._places[state["question"]["rows"]])
+    np.testing.assert_allclose(places[-2:], widget._positions[state["question"]["rows"]])
     assert sum(state["map"]["sizes"]) == 2000
     assert len(InterviewWidget(make_interview()).state()["map"]["places"]) == 150
 
@@ -152,7 +152,7 @@ def test_map_holds_a_sample_of_rows_with_the_questioned_rows_last():
 def test_map_shows_the_first_two_principal_components():
     """Principal components are shown by the first two."""
     X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
-    places = InterviewWidget(Interview(X, 2, random_state=0))._places
+    places = InterviewWidget(Interview(X, 2, random_state=0))._positions
     for axis, column in zip(places.T, X[:, [1, 3]].T, strict=True):
         assert abs(np.corrcoef(axis, column)[0, 1]) > 0.99
 
@@ -170,7 +170,7 @@ def test_groups_keep_their_colours_when_labels_are_permuted(monkeypatch):
 def test_widget_answers_while_the_background_fit_runs(monkeypatch):
     one, may_finish = make_interview(), threading.Event()
     widget = InterviewWidget(one)
-    monkeypatch.setattr(one, "_fresh_fits", lambda *given: may_finish.wait(60) and [])
+    monkeypatch.setattr(one, "_fit_from_scratch", lambda *given: may_finish.wait(60) and [])
     widget.receive({"answer": "same", "rows": widget.state()["question"]["rows"]})
     assert sum(widget.state()["map"]["sizes"]) == 150
     assert not one._pending.done()
