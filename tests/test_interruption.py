@@ -181,7 +181,7 @@ def interrupt_at_line(name: str, at: int | None):
 def what_is_kept(model) -> str:
     """Return the words of the warning of an interrupted fit."""
     if isinstance(model, OnlineRCA):
-        return f"of {model.n_steps_} steps"
+        return f"after {model.n_steps_} steps"
     return f"of {len(model.history_) - 1 if isinstance(model, MMC) else model.n_iter_} iterations"
 
 

@@ -50,9 +50,7 @@ def ask(arguments: Sequence[str] | None = None) -> None:
         table = _read_table(options.table)
         X = _select_features(table, options.columns, options.images)
         if options.export is not None and not options.answers.exists():
-            raise ValueError(
-                f"{options.answers} does not exist: ask first, then export."
-            )
+            raise ValueError(f"{options.answers} does not exist: ask first, then export.")
         interview = Interview(
             X, options.classes, path=options.answers, annotator=options.annotator,
             error_rate=options.error_rate, random_state=0,

@@ -1,7 +1,8 @@
-"""Metrics from relations: relevant component analysis, its criteria, and the method of Xing et al.
+"""Learn metrics from relations: relevant component analysis (RCA), and the method of Xing et al.
 
 The estimators ``RCA``, ``OnlineRCA`` and ``MMC`` learn a linear map from must-links, chunklets or
-cannot-links. The functions compute their single steps. Chapter 12 explains them.
+cannot-links. The functions compute single steps of these algorithms, and the criteria that RCA
+optimises. Chapter 12 explains them.
 """
 
 from cgmm.metric_learning.chunklets import total_covariance, within_chunklet_covariance

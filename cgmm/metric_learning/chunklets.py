@@ -1,14 +1,15 @@
-"""Chunklets, and the covariance of points within them.
+"""Group points into chunklets, and compute the covariance of points within chunklets.
 
-The points of a chunklet share a class, whichever it is, so their scatter about the mean of their
-chunklet is variability that has nothing to do with classes. All metric learners sort their points
-and measure this scatter here. The first half of chapter 12 explains it.
+A chunklet is a set of points known to share a class, though not which class. So the scatter of its
+points about their mean has nothing to do with differences between classes. All metric learners
+group their points and compute this scatter with these functions. The first half of chapter 12
+explains it.
 
 =========  ===================================================================================
-N, D       points in chunklets of two or more, and their dimensions
-n, n_j     number of these chunklets, and their sizes; Σ_j (n_j - 1) degrees of freedom
+N, D       number of points in chunklets of two or more points, and number of dimensions
+n, n_j     number of these chunklets, and of points in each; Σ_j (n_j - 1) degrees of freedom
 x_ji, m_j  point i of chunklet j, and the mean of the chunklet
-Ĉ, S_t     covariance within chunklets; total covariance, that of one chunklet of all points
+Ĉ, S_t     covariance within chunklets; total covariance, as if one chunklet had all points
 =========  ===================================================================================
 """
 
@@ -33,10 +34,10 @@ def within_chunklet_covariance(
     X : (N, D) array
         The points.
     chunklet_of : (N,) int array
-        The chunklet of each point, -1 for none. A chunklet of one point says nothing about
-        scatter and does not count.
+        The chunklet of each point, -1 for none. Chunklets of one point have no scatter, and are
+        ignored.
     unbiased : bool, default=False
-        Divide by N - n instead of N, the number of points in n chunklets.
+        True: divide by N - n. False: divide by N.
 
     Returns
     -------
@@ -46,16 +47,16 @@ def within_chunklet_covariance(
     Raises
     ------
     ValueError
-        If no chunklet has two points, an entry of ``chunklet_of`` is not a chunklet, or squares of
-        the data overflow or vanish.
+        If no chunklet has two points, an entry of ``chunklet_of`` is no integer from -1, or squares
+        of the data overflow or underflow.
 
     Notes
     -----
-    With chunklets of one size k the biased Ĉ is (k - 1) / k of the unbiased one: half of it for
-    pairs, however many there are. This changes only the scale of the metric. Chunklets of
-    several sizes are pooled by degrees of freedom: of all unbiased means this has the least
-    variance, and it equals the printed one if all sizes are k. The function takes O(N + D²) memory
-    beyond the data.
+    If all chunklets have k points, the biased Ĉ is (k - 1) / k times the unbiased one: half of it
+    for pairs, however many there are. This changes only the scale of the metric. Chunklets of
+    different sizes are weighted by their degrees of freedom: of all unbiased weighted means this
+    one has the smallest variance, and it equals the estimate in [barhillel2005] if all chunklets
+    have k points. The function takes O(N + D²) memory beyond the data.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def total_covariance(X: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If squares of the data overflow or vanish.
+        If squares of the data overflow or underflow.
 
     Examples
     --------
@@ -111,10 +112,10 @@ def total_covariance(X: FloatArray) -> FloatArray:
 
 
 class Groups(NamedTuple):
-    """Points sorted by the group that they belong to; points of no group are left out."""
+    """Row numbers of points, sorted by group; points without a group are left out."""
 
     order: IntArray
-    """(N,) rows of the points, group after group."""
+    """(N,) row numbers of the points, group after group."""
     sizes: IntArray
     """(n,) number of points in each group, n_j."""
 
@@ -135,80 +136,80 @@ class Groups(NamedTuple):
 
 
 def group_points(group_of: IntArray, smallest: int = 2) -> Groups:
-    """Sort points by group, without -1 and groups of fewer than ``smallest`` points."""
+    """Sort points by group, without group -1 and groups of fewer than ``smallest`` points."""
     members = np.flatnonzero(group_of >= 0)
     order = members[np.argsort(group_of[members], kind="stable")]
     starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
     sizes = np.diff(starts, append=len(order))
-    large = sizes >= smallest
-    return Groups(order[np.repeat(large, sizes)], sizes[large])
+    is_large = sizes >= smallest
+    return Groups(order[np.repeat(is_large, sizes)], sizes[is_large])
 
 
 def check_chunklets(y: ArrayLike | None, n_points: int) -> IntArray:
-    """Return the (N,) chunklet of each point, -1 for none; without ``y`` all are -1."""
+    """Return the (N,) chunklet of each point, -1 for none; all are -1 if ``y`` is None."""
     if y is None:
         return np.full(n_points, -1)
     array = np.asarray(y)
-    # Columns of a table may hold numbers as objects; converting their list restores numbers.
+    # A column of a DataFrame may contain integers as objects; a list of them becomes an int array.
     return check_labels("y", array.tolist() if array.dtype == object else array, n_points)
 
 
 def close_chunklets(chunklet_of: IntArray, must_link: ArrayLike | None) -> SideInformation:
-    """Close chunklets and must-links together: points linked by chains of both share a node."""
+    """Return the transitive closure of chunklets and must-links, as nodes of a network."""
     chunklets = group_points(chunklet_of)
-    # Links from its first point to all others connect a chunklet.
-    centres = np.repeat(chunklets.order[chunklets.starts], chunklets.sizes)
-    stars = np.column_stack([centres, chunklets.order])
-    given = check_pairs("must_link", must_link, len(chunklet_of))
-    return SideInformation.build(len(chunklet_of), must_link=np.concatenate([given, stars]))
+    # Represent each chunklet by must-links from its first point to all of its points.
+    first_points = np.repeat(chunklets.order[chunklets.starts], chunklets.sizes)
+    links = np.column_stack([first_points, chunklets.order])
+    pairs = check_pairs("must_link", must_link, len(chunklet_of))
+    return SideInformation.build(len(chunklet_of), must_link=np.concatenate([pairs, links]))
 
 
 # ---------------------------------------------------------------------------- covariances
 
 
 def pooled_covariance(X: FloatArray, groups: Groups, unbiased: bool = False) -> FloatArray:
-    """Compute Ĉ of points in groups of two or more."""
+    """Return Ĉ, the covariance of points about the means of their groups."""
     # [barhillel2005, eq. 1], where N is the number of points in chunklets as in eq. 11.
-    # [barhillel2005, sect. 5] gives the unbiased one.
-    return _scatter(X, groups) / (groups.freedom if unbiased else len(groups.order))
+    # [barhillel2005, sect. 5] gives the unbiased estimate.
+    return _compute_scatter(X, groups) / (groups.freedom if unbiased else len(groups.order))
 
 
 def covariance_of_all(X: FloatArray) -> FloatArray:
-    """Compute S_t, the covariance if all points are one group."""
+    """Return S_t, the covariance of all points about their common mean."""
     return pooled_covariance(X, Groups(np.arange(len(X)), np.array([len(X)])))
 
 
-def _scatter(X: FloatArray, groups: Groups) -> FloatArray:
-    """Compute Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ over blocks that may cut groups anywhere."""
+def _compute_scatter(X: FloatArray, groups: Groups) -> FloatArray:
+    """Return Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, computed in blocks of points to save memory."""
     order, starts = groups.order, groups.starts
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    # A block may cut a group: these are the number and mean of its points in earlier blocks.
-    before, mean = 0, np.zeros(X.shape[1])
+    # A block may begin inside a group; then its earlier points have this number and this mean.
+    n_earlier, mean = 0, np.zeros(X.shape[1])
     for block in blocks(len(order), 2 * X.shape[1]):
         first, last = np.searchsorted(starts, [block.start, block.stop - 1], side="right")
-        begins = np.maximum(starts[first - 1 : last] - block.start, 0)
-        counts = np.diff(begins, append=block.stop - block.start)
-        rows, means = centre_groups(X[order[block]], begins, counts)
+        starts_in_block = np.maximum(starts[first - 1 : last] - block.start, 0)
+        counts = np.diff(starts_in_block, append=block.stop - block.start)
+        rows, means = centre_groups(X[order[block]], starts_in_block, counts)
         scatter += rows.T @ rows
         if starts[first - 1] == block.start:
-            before = 0
-        # The means of the two parts of a group scatter about its common mean, too.
-        apart = means[0] - mean
-        scatter += np.outer(apart, apart) * (before * counts[0] / (before + counts[0]))
-        if len(begins) > 1:
-            before, mean = counts[-1], means[-1]
+            n_earlier = 0
+        # If a block divides a group, add the scatter of the two means about the common mean.
+        shift = means[0] - mean
+        scatter += np.outer(shift, shift) * (n_earlier * counts[0] / (n_earlier + counts[0]))
+        if len(starts_in_block) > 1:
+            n_earlier, mean = counts[-1], means[-1]
         else:
-            total = before + counts[0]
-            before, mean = total, means[0] - before * apart / total
+            n_points = n_earlier + counts[0]
+            n_earlier, mean = n_points, means[0] - n_earlier * shift / n_points
     return scatter
 
 
 def centre_groups(
     rows: FloatArray, starts: IntArray, sizes: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Subtract the mean of its group from each row, in place; return rows and means."""
-    # The first row of each group is subtracted first: then equal rows leave exact zeros, and an
-    # offset of the data costs no digits.
+    """Subtract from each row the mean of its group, in place; return the rows and the means."""
+    # Subtract the first row of each group before the mean: then equal rows become exactly zero, and
+    # a large offset of the data costs no precision.
     anchors = rows[starts]
     rows -= np.repeat(anchors, sizes, axis=0)
     means = np.add.reduceat(rows, starts, axis=0) / sizes[:, None]
@@ -217,7 +218,7 @@ def centre_groups(
 
 
 def chunklet_deviations(X: FloatArray, chunklets: Groups) -> list[FloatArray]:
-    """Return each chunklet's (n_j, D) points minus their mean, in the order of first points."""
+    """Return the (n_j, D) points of each chunklet minus their mean, in order of first points."""
     rows, _ = centre_groups(X[chunklets.order], chunklets.starts, chunklets.sizes)
     parts = np.split(rows, chunklets.starts[1:])
     return [parts[j] for j in np.argsort(chunklets.order[chunklets.starts])]
@@ -232,9 +233,9 @@ def rounding_noise(X: FloatArray) -> FloatArray:
 
 
 def require_scatter(within: FloatArray, noise: FloatArray) -> None:
-    """Raise an error if points of a chunklet differ by more than rounding in no column."""
+    """Raise an error if points of each chunklet are equal, apart from rounding errors."""
     if not (np.sqrt(within.diagonal()) > noise).any():
         raise ValueError(
-            "the points of every chunklet coincide, or differ by no more than rounding, so they "
-            "tell nothing of how a class scatters. Give must-links between points that differ."
+            "the points of every chunklet coincide, or differ by no more than rounding, so the "
+            "scatter of a class is unknown. Give must-links between points that differ."
         )

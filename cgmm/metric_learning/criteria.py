@@ -1,15 +1,15 @@
-"""Criteria that RCA optimises, the variance of its estimate, and Fisher's discriminant.
+"""Compute the criteria that RCA optimises, the variance of its estimate, and Fisher's discriminant.
 
-Three criteria have Ĉ⁻¹, or a multiple of it, as their best metric: information, distance within
+Three criteria are optimal for the metric Ĉ⁻¹ or a multiple of it: information, distance within
 chunklets at unit volume, and likelihood. Three functions compute variances of the estimator Ĉ and
-of directions. Chapter 12 calls them to verify the claims of barhillel2005. The discriminant is the
-last step of Algorithm 2 of barhillel2005, and the principal axes are its second; ``RCA`` calls both
-if ranks are deficient.
+of directions. Chapter 12 calls all six to verify the claims of barhillel2005. The principal axes
+and the discriminant are steps 2 and 3 of Algorithm 2 of barhillel2005; ``RCA`` computes them if
+ranks are deficient.
 
 =======  ======================================================================================
-A, B     rows of a linear map y = A x to K of D dimensions; a metric B = AᵗA
-Ĉ, S_t   covariance within chunklets; total covariance, D by D
-n, k, N  number of chunklets, points in each, and in all of them
+A, B     (K, D) matrix of a linear map y = A x; a metric B = AᵗA
+Ĉ, S_t   (D, D) covariance within chunklets, and total covariance
+n, k, N  number of chunklets, of points in each chunklet, and of points in all chunklets
 λ        ratio of total variance to variance within chunklets, along a row of A
 =======  ======================================================================================
 """
@@ -27,24 +27,24 @@ from cgmm.numerics import FloatArray
 
 
 def information(rows: FloatArray, within: FloatArray, total: FloatArray | None = None) -> float:
-    """Compute the information criterion of a linear map with unit scatter within chunklets.
+    """Compute the information criterion of a linear map, scaled to unit scatter within chunklets.
 
     Parameters
     ----------
     rows : (K, D) array
-        A, of rank K; its scale does not matter.
+        A, with rank K. The result does not depend on its scale.
     within : (D, D) array
         Ĉ.
     total : (D, D) array, default=None
-        Covariance of the data; the criterion is then that of eq. 5, for any K. Without it K must
-        be D.
+        S_t, the covariance of the data. If given, the criterion is that of eq. 5, for any K. If
+        None, K must be D.
 
     Returns
     -------
     float
-        ``log |det A|``, or log det(A S_t Aᵗ) with ``total``, where A is scaled to
-        tr(A Ĉ Aᵗ) = 1; in nats. Up to a constant it is the entropy of A x; with ``total`` it is
-        twice the entropy, for Gaussian x.
+        ``log |det A|``, or log det(A S_t Aᵗ) if ``total`` is given, in nats, where A is scaled to
+        tr(A Ĉ Aᵗ) = 1. Up to a constant it is the entropy of A x; if ``total`` is given, it is
+        twice the entropy for Gaussian x.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
             f"a map of shape {A.shape} loses dimensions, and its criterion depends on the data: "
             "give their covariance as total."
         )
-    # [barhillel2005, eqs. 3 and 4]: the maximum meets the constraint with equality.
+    # [barhillel2005, eqs. 3 and 4]: the constraint is an equality at the maximum.
     A = A / np.sqrt(np.einsum("kd,de,ke->", A, within, A))
     if total is None:
         return float(np.linalg.slogdet(A).logabsdet)
@@ -77,19 +77,19 @@ def information(rows: FloatArray, within: FloatArray, total: FloatArray | None =
 
 
 def within_distance(metric: FloatArray, within: FloatArray) -> float:
-    """Compute the mean squared distance of points to the mean of their chunklet, at unit volume.
+    """Compute the mean squared distance of points from the mean of their chunklet, at unit volume.
 
     Parameters
     ----------
     metric : (D, D) array
-        B, symmetric, positive definite; its scale does not matter.
+        B, symmetric and positive definite. The result does not depend on its scale.
     within : (D, D) array
         Ĉ.
 
     Returns
     -------
     float
-        tr(B Ĉ) of B scaled to det B = 1; at least D det(Ĉ)^(1/D), which B = Ĉ⁻¹ attains.
+        tr(B Ĉ), where B is scaled to det B = 1. The minimum is D det(Ĉ)^(1/D), at B = Ĉ⁻¹.
 
     Notes
     -----
@@ -107,26 +107,26 @@ def within_distance(metric: FloatArray, within: FloatArray) -> float:
 
 
 def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) -> float:
-    """Compute minus twice the log-likelihood of Gaussian classes with one covariance.
+    """Compute minus twice the log-likelihood of Gaussian classes with a common covariance.
 
     Parameters
     ----------
     metric : (D, D) array
         B = Σ⁻¹.
     within : (D, D) array
-        Ĉ, the biased one.
+        Ĉ, the biased estimate.
     n_points : int
-        N, points in chunklets.
+        N, the number of points in chunklets.
 
     Returns
     -------
     float
-        Minus twice the log-likelihood of the chunklets about their own means, in nats, minus the
-        constant N D log 2π. The minimum is at B = Ĉ⁻¹.
+        Minus twice the log-likelihood in nats, without the constant N D log 2π, if the mean of each
+        class is the mean of its chunklet. The minimum is at B = Ĉ⁻¹.
 
     Notes
     -----
-    [barhillel2005, eq. 11], whose sum over points is N tr(B Ĉ).
+    This is [barhillel2005, eq. 11], where the sum over points is N tr(B Ĉ).
 
     Examples
     --------
@@ -138,19 +138,20 @@ def likelihood_criterion(metric: FloatArray, within: FloatArray, n_points: int) 
 
 
 def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
-    """Return the variance of the unbiased Ĉ, relative to that of one chunklet of all its points.
+    """Return how much larger the variance of Ĉ is than if all points were in one chunklet.
 
     Parameters
     ----------
     size : int
-        k ≥ 2, points in each chunklet.
+        k ≥ 2, the number of points in each chunklet.
     n_chunklets : float, default=inf
-        n; without it the limit of many, k / (k - 1), which bounds the ratio for every n.
+        n, the number of chunklets. The default gives the limit k / (k - 1), which is an upper bound
+        for every n.
 
     Returns
     -------
     float
-        (nk - 1) / (n (k - 1)), for every element of Ĉ.
+        (nk - 1) / (n (k - 1)): the ratio of the variances of every element of the unbiased Ĉ.
 
     Raises
     ------
@@ -159,8 +160,9 @@ def variance_ratio(size: int, n_chunklets: float = np.inf) -> float:
 
     Notes
     -----
-    [barhillel2005, eq. 12] is the bound. It is an equality with (nk - 1) / (nk) times its right
-    side: both estimates are Wishart matrices per degree of freedom, with n (k - 1) and nk - 1.
+    [barhillel2005, eq. 12] gives the upper bound. With (nk - 1) / (nk) times its right side it
+    becomes an equality: both estimates are Wishart matrices divided by their degrees of freedom,
+    n (k - 1) and nk - 1.
 
     Examples
     --------
@@ -182,9 +184,10 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
     Parameters
     ----------
     covariance : (D, D) array
-        C, the true one.
+        C, the true covariance.
     freedom : float
-        Degrees of freedom: points less one, or Σ_j (n_j - 1) for chunklets.
+        Degrees of freedom: the number of points minus one, or Σ_j (n_j - 1) for chunklets with n_j
+        points.
 
     Returns
     -------
@@ -193,7 +196,7 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
 
     Notes
     -----
-    [barhillel2005, App. B] gives the case of diagonal C, but with k in place of k - 1 in the
+    [barhillel2005, App. B] gives the formula for diagonal C, but with k instead of k - 1 in the
     off-diagonal elements.
 
     Examples
@@ -207,17 +210,17 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
 
 
 def weight_ratio(variances: FloatArray) -> FloatArray:
-    """Return the ratio of each direction's share in squared distances before and after whitening.
+    """Return by which factor whitening reduces the share of each direction in squared distances.
 
     Parameters
     ----------
     variances : (D,) array
-        λ^i, eigenvalues of the within-class covariance.
+        λ^i, the eigenvalues of the within-class covariance.
 
     Returns
     -------
     (D,) array
-        λ^i divided by their mean: above one if RCA reduces the share of a direction.
+        Each λ^i divided by the mean of all; above one if RCA reduces the share of the direction.
 
     Notes
     -----
@@ -240,9 +243,9 @@ class Discriminant(NamedTuple):
     """Fisher's linear discriminant from chunklets."""
 
     rows: FloatArray
-    """(K, D) A: A Ĉ Aᵗ = I and A S_t Aᵗ is diagonal."""
+    """(K, D) A, for which A Ĉ Aᵗ = I and A S_t Aᵗ is diagonal."""
     ratios: FloatArray
-    """(K,) the diagonal of A S_t Aᵗ, descending: total variance per variance within chunklets."""
+    """(K,) decreasing ratios λ of total variance to variance within chunklets, for each row."""
 
 
 def cfld(
@@ -253,26 +256,27 @@ def cfld(
     tol: float = TOL,
     noise: FloatArray | float = 0.0,
 ) -> Discriminant:
-    """Compute Fisher's linear discriminant with chunklets as classes, whitened.
+    """Compute Fisher's linear discriminant with chunklets as classes, whitened within chunklets.
 
     Parameters
     ----------
     within, total : (D, D) array
         Ĉ and S_t.
     n_components : int, default=None
-        K; if it is None or exceeds the rank of Ĉ, that rank is used.
+        K, the number of directions; the rank of Ĉ if it is None or larger than this rank.
     tol, noise
         As in :func:`~cgmm.metric_learning.whitening`.
 
     Returns
     -------
     Discriminant
-        The leading K solutions of S_t a = λ Ĉ a, scaled to unit variance within chunklets, and λ.
+        The K solutions of S_t a = λ Ĉ a with the largest λ, scaled to unit variance within
+        chunklets, and λ.
 
     Notes
     -----
-    [barhillel2005, Alg. 2, step 3 and eq. 14], with the determinants that eq. 14 lacks. Ĉ is
-    whitened first, so a direction in which chunklets do not vary causes no division by zero.
+    This is [barhillel2005, Alg. 2, step 3 and eq. 14], with the determinants that eq. 14 lacks. Ĉ
+    is whitened first, so a direction in which chunklets do not vary causes no division by zero.
 
     Examples
     --------
@@ -290,19 +294,19 @@ def cfld(
 
 
 def principal_axes(covariance: FloatArray, n_components: int) -> FloatArray:
-    """Return the directions of largest variance.
+    """Return the directions with the largest variance.
 
     Parameters
     ----------
     covariance : (D, D) array
-        Usually S_t; the directions depend on the units of its columns.
+        Covariance, usually S_t. The directions depend on the units of its columns.
     n_components : int
         Number of directions.
 
     Returns
     -------
     (n_components, D) array
-        Orthonormal rows, largest variance first.
+        Orthonormal rows, by decreasing variance.
 
     Examples
     --------

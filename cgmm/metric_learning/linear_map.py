@@ -1,8 +1,8 @@
-"""Base of the metric learners: a linear map, and chunklets by class or by must-links.
+"""Base classes of the metric learners, whose result is a linear map of the points.
 
-RCA, its online form and the method of Xing et al. learn different metrics. Each metric is given by
-a linear map W: the Euclidean distance of mapped points is that of the metric B = WᵗW. The three
-estimators inherit their checks and ``transform`` from the classes here. Chapter 12 explains them.
+A linear map W defines the metric B = WᵗW: the Euclidean distance between W x and W x' is the
+distance between x and x' in this metric. ``RCA``, ``OnlineRCA`` and ``MMC`` inherit ``transform``
+and the checks of their arguments from these classes. Chapter 12 explains them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from cgmm.runs import Versioned
 
 
 def warn_of_two_sources(model: LinearMap, y: IntArray, **relations: Any) -> None:
-    """Warn that the fit uses ``y`` although relations are given, too.
+    """Warn that the fit uses both ``y`` and relations.
 
-    A pipeline passes ``y`` to each of its steps even if it is only meant for the score.
+    A pipeline passes ``y`` to each of its steps, even if the user needs it only for the score.
     """
-    given = [name for name, pairs in relations.items() if _holds_pairs(pairs)]
-    if not given or len(group_points(y).sizes) == 0:
+    sources = [name for name, pairs in relations.items() if _has_pairs(pairs)]
+    if not sources or len(group_points(y).sizes) == 0:
         return
-    name, known, named = type(model).__name__, y[y >= 0], " and ".join(given)
+    name, known, listed = type(model).__name__, y[y >= 0], " and ".join(sources)
     warn_caller(
-        f"{name} learns from y as well as from {named}: y puts {len(known)} of "
+        f"{name} learns from y as well as from {listed}: y puts {len(known)} of "
         f"{len(y)} points into {len(np.unique(known))} groups. If y is there only to score the "
         f"result, as in a pipeline or a search, {name} has learnt what it is judged "
         "by: fit without y, and score afterwards. If both are meant, ignore this warning.",
@@ -39,12 +39,13 @@ def warn_of_two_sources(model: LinearMap, y: IntArray, **relations: Any) -> None
     )
 
 
-def _holds_pairs(pairs: Any) -> bool:
+def _has_pairs(pairs: Any) -> bool:
+    """Return True if an argument contains at least one pair of points."""
     return pairs is not None and not isinstance(pairs, str) and np.size(pairs) > 0
 
 
 class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of estimators that fit ``components_``, one row per column of the result."""
+    """Base class of estimators whose fit results in ``components_``, the matrix of a linear map."""
 
     components_: FloatArray
 
@@ -59,7 +60,7 @@ class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Returns
         -------
         (N, K) array
-            ``X @ components_.T``; nothing is centred.
+            ``X @ components_.T``; the mean is not subtracted.
         """
         check_is_fitted(self, "components_")
         with explain_missing(X):
@@ -72,7 +73,7 @@ class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Returns
         -------
         (D, D) array
-            B = WᵗW, W being ``components_``: the squared distance is (x - x')ᵗ B (x - x').
+            B = WᵗW, where W is ``components_``; the squared distance is (x - x')ᵗ B (x - x').
         """
         check_is_fitted(self, "components_")
         return self.components_.T @ self.components_
@@ -83,10 +84,10 @@ class LinearMap(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
 
 class ChunkletMap(LinearMap):
-    """Base of maps learnt from chunklets, with their inverse or a regression in its place."""
+    """Base class of estimators that learn a linear map, and its inverse, from chunklets."""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map points back.
+        """Map transformed points back to the original space.
 
         Parameters
         ----------
@@ -96,9 +97,9 @@ class ChunkletMap(LinearMap):
         Returns
         -------
         (N, D) array
-            The points. They are exact if the map has an inverse: if K = D, and on the span of the
-            training data if only constant or dependent columns were dropped. Otherwise they are
-            the predictions of a linear regression of the training data on their images.
+            Points in the original space. They are exact if K = D; and, for points in the span of
+            the training data, if only constant or dependent columns were dropped. Otherwise they
+            are predictions by linear regression of the training data on the transformed data.
 
         Raises
         ------
@@ -115,6 +116,7 @@ class ChunkletMap(LinearMap):
         return Y @ self.inverse_components_.T + self._offset
 
     def _store_map(self, components: FloatArray, inverse: FloatArray, mean: FloatArray) -> Self:
+        """Store the map, its inverse and the mean of the data as attributes."""
         self.components_, self.inverse_components_, self.mean_ = components, inverse, mean
         self._offset = mean - inverse @ (components @ mean)
         return self
@@ -122,7 +124,7 @@ class ChunkletMap(LinearMap):
     def _validate_chunklets(
         self, X: ArrayLike, y: ArrayLike | None, must_link: ArrayLike | None, reset: bool = True
     ) -> tuple[FloatArray, Groups]:
-        """Return the points, and the chunklets by ``y`` and ``must_link`` together."""
+        """Return the points, and the chunklets that follow from ``y`` and ``must_link``."""
         check_rows(X, must_link=must_link)
         with explain_missing(X):
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, reset=reset)

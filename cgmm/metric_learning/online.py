@@ -1,16 +1,16 @@
-"""Online relevant component analysis, for a stream of chunklets.
+"""Learn the metric of relevant component analysis (RCA) online, from a stream of chunklets.
 
-The estimator takes one step for each chunklet: the plain step of the paper or, if that would
-overshoot, the flow that the step discretises and that cannot diverge. A schedule gives the sizes of
-steps. The estimator warns or raises an error if the steps have not led to a whitening, or cannot.
-Chapter 12 explains it.
+The estimator updates its map by one step per chunklet. This is the step of the paper or, if that
+would overshoot, the exact solution of the differential equation that the step discretises, which
+cannot diverge. A schedule determines the step sizes. The estimator warns, or raises an error, if
+the map does not whiten the chunklets. Chapter 12 explains it.
 
 =======  ======================================================================================
-W, D     the map so far, D by D (K by D after a projection)
-Ĉ        covariance within chunklets, which W is to whiten
-h, y     deviation of a point from the mean of its chunklet, and its image y = W h
+W, D     (D, D) matrix of the current map; (K, D) in chapter 12 after a projection
+Ĉ        covariance within chunklets, which W should whiten
+h, y     deviation of a point from the mean of its chunklet, and the mapped deviation y = W h
 n        number of points in a chunklet, e.g. 4
-η_0, η   the parameter ``eta``, and the size of a step that the schedule computes from it
+η_0, η   the parameter ``eta``, and the step size that the schedule computes from it
 T        number of points in chunklets so far, e.g. 120
 =======  ======================================================================================
 """
@@ -41,31 +41,31 @@ from cgmm.runs import random_source
 # ------------------------------------------------------------ steps
 
 
-# No step is accurate beyond this distance, measured in the metric learnt so far.
+# At larger distances, measured in the current metric, rounding errors make any step inaccurate.
 MAX_DISTANCE = 1e12
 
-# If the logarithm of the growth in one step exceeds this, W or its squares overflow.
+# If a step multiplies W by more than exp of this number, W or its squares overflow.
 MAX_LOG_GROWTH = 300.0
 
 SCHEDULES: dict[str, Callable[[float, int], float]] = {
     "constant": lambda eta, n_points: eta,
-    # [barhillel2005, sect. 7]: η_0 / T, where T counts points because a step sums over points
+    # [barhillel2005, sect. 7]: η_0 / T, where T counts points because each step sums over points.
     "decreasing": lambda eta, n_points: eta / n_points,
 }
-"""Functions by name that compute the step size η from η_0 and the number of points so far."""
+"""Schedules by name: functions that compute η from η_0 and the number of points so far."""
 
 
 def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
-    """Correct the online map by one chunklet.
+    """Update the map of online RCA by one chunklet.
 
     Parameters
     ----------
     W : (K, D) array
-        The map so far.
+        The current map.
     deviations : (n, D) array
-        h_i: the points of a chunklet minus their mean; for Algorithm 3 the one row x_1 - x_2.
+        h_i: the points of a chunklet minus their mean; for Algorithm 3 the single row x_1 - x_2.
     eta : float
-        η.
+        η, the step size.
 
     Returns
     -------
@@ -74,13 +74,13 @@ def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray
 
     Notes
     -----
-    [barhillel2005, Algs. 3 and 4]. The paper prints Σ (W - y yᵗ) W in Algorithm 4. This does not
-    reduce to Algorithm 3 for one row. Its only invertible fixed point is the inverse of the
-    covariance instead of the root of the inverse, and it is unstable: W vanishes, wholly or in
-    part.
+    This is [barhillel2005, Algs. 3 and 4], with a correction: the paper prints Σ (W - y yᵗ) W in
+    Algorithm 4. This formula does not reduce to Algorithm 3 for one row. Its only invertible fixed
+    point is the inverse of the covariance instead of the root of the inverse, and this fixed point
+    is unstable: W converges to zero, at least in some directions.
 
-    The deviation of a point from the mean of its pair is half the difference, and Algorithm 4 sums
-    over two such deviations: on pairs it converges to twice the W of Algorithm 3.
+    On pairs, Algorithm 4 converges to twice the W of Algorithm 3, because the deviation of a point
+    from the mean of its pair is half the difference of the points.
 
     Examples
     --------
@@ -89,12 +89,12 @@ def online_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray
            [0. , 1.1]])
     """
     Y = deviations @ W.T
-    # [barhillel2005, Alg. 4] with the bracket of Alg. 3
+    # [barhillel2005, Alg. 4], with the bracket of Alg. 3.
     return W + eta * (len(Y) * W - Y.T @ (Y @ W))
 
 
 def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
-    """Correct the online map by infinitely many short steps, which cannot diverge.
+    """Update the map of online RCA by infinitely many small steps, which cannot diverge.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
 
     Notes
     -----
-    Along an eigenvector of Σ y yᵗ, of eigenvalue λ, the differential equation is that of logistic
-    growth, and W is multiplied by exp(nη) / sqrt(1 + (exp(2nη) - 1) λ / n), which is
-    1 + η (n - λ) for small η. However far the points of a chunklet were, the sum of their squared
-    distances along any direction is at most n / (1 - exp(-2nη)), about 1 / (2η), afterwards.
+    Along an eigenvector of Σ y yᵗ with eigenvalue λ, the differential equation describes logistic
+    growth. Its solution multiplies W by exp(nη) / sqrt(1 + (exp(2nη) - 1) λ / n), which is
+    1 + η (n - λ) for small η. However large the deviations were before the step, the sum of their
+    squares along any direction is at most n / (1 - exp(-2nη)), about 1 / (2η), after the step.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def flow_step(W: FloatArray, deviations: FloatArray, eta: float) -> FloatArray:
 
 
 def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
-    """Return whether the plain step would shrink some direction by more than half.
+    """Return True if ``online_step`` would shrink W by more than half in some direction.
 
     Parameters
     ----------
@@ -157,18 +157,18 @@ def overshoots(W: FloatArray, deviations: FloatArray, eta: float) -> bool:
     if not power < MAX_DISTANCE**2:
         raise ValueError(
             f"a deviation of {abs(deviations).max():.3g} from a chunklet's mean is more than "
-            f"{MAX_DISTANCE:g} in the metric learnt so far, beyond what rounding lets a step "
-            "correct. Remove the outlier; if the units have changed, start anew."
+            f"{MAX_DISTANCE:g} in the metric learnt so far, too large for an accurate step. "
+            "Remove the outlier; if the units have changed, start anew."
         )
-    # The sum of the eigenvalues bounds the largest one, and decides nearly every case cheaply.
+    # The sum of the eigenvalues is an upper bound of the largest one, and nearly always sufficient.
     if eta * (power - len(Y)) <= 0.5:
         return False
     gram = Y @ Y.T if len(Y) < Y.shape[1] else Y.T @ Y
     return bool(eta * (np.linalg.eigvalsh(gram)[-1] - len(Y)) > 0.5)
 
 
-def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
-    """Return the largest deviation from one of the variances within chunklets."""
+def compute_whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
+    """Return the largest difference between one and a variance within mapped chunklets."""
     variances = np.linalg.eigvalsh(W @ within @ W.T)[::-1][:rank]
     return float(abs(variances - 1).max())
 
@@ -176,21 +176,21 @@ def whiteness_error(W: FloatArray, within: FloatArray, rank: int) -> float:
 # ------------------------------------------------------------ growth
 
 
-def require_bounded(W: FloatArray, scale: FloatArray) -> None:
-    """Raise an error if W is larger than a whitening at the limit of ``TOL`` could be."""
+def check_size(W: FloatArray, scale: FloatArray) -> None:
+    """Raise an error if W stretches some direction more than ``TOL`` permits."""
     with np.errstate(over="ignore"):
-        heights = np.linalg.norm(W * scale, axis=0)
-    if not heights.max() < TOL**-0.5:
+        lengths = np.linalg.norm(W * scale, axis=0)
+    if not lengths.max() < TOL**-0.5:
         raise ValueError(
-            f"W has grown to {heights.max():.3g} times the reciprocal deviation of column "
-            f"{heights.argmax()}: some combination of columns does not vary within chunklets, or "
+            f"W has grown to {lengths.max():.3g} times the reciprocal deviation of column "
+            f"{lengths.argmax()}: some combination of columns does not vary within chunklets, or "
             "does so much less than at first. Drop columns that depend on others, reduce the data "
             "by RCA or PCA, or start anew."
         )
 
 
-def require_finite_growth(eta: float, n_points: int) -> None:
-    """Raise an error if W would overflow where the chunklet does not vary: it grows by exp(η n)."""
+def check_growth(eta: float, n_points: int) -> None:
+    """Raise an error if W would overflow in a direction without variance, by exp(η n)."""
     if not eta * n_points <= MAX_LOG_GROWTH:
         raise ValueError(
             f"a step of {eta:.3g} times the {n_points} points of a chunklet lets W grow by exp("
@@ -199,11 +199,11 @@ def require_finite_growth(eta: float, n_points: int) -> None:
         )
 
 
-def require_finite_metric(W: FloatArray) -> None:
-    """Raise an error if the squares of W, the entries of the metric, overflow."""
+def check_metric_is_finite(W: FloatArray) -> None:
+    """Raise an error if the entries of the metric WᵗW overflow."""
     with np.errstate(over="ignore"):
-        finite = np.isfinite(np.square(W).sum())
-    if not finite:
+        is_finite = np.isfinite(np.square(W).sum())
+    if not is_finite:
         raise ValueError(
             f"W has grown to {abs(W).max():.3g}: its squares, and with them the metric, overflow. "
             "Lower eta, or multiply the data by a constant."
@@ -213,7 +213,7 @@ def require_finite_metric(W: FloatArray) -> None:
 # ------------------------------------------------------------ the estimator
 
 
-# The initial W has this size, in units of the reciprocal deviation of each column.
+# The initial W is an orthogonal matrix times this factor, divided by the deviation of each column.
 INITIAL_SCALE = 0.1
 
 
@@ -223,50 +223,54 @@ class OnlineRCA(ChunkletMap):
     Parameters
     ----------
     schedule : {"decreasing", "constant"}, default="decreasing"
-        "decreasing" steps η_0 / (points so far) converge to the metric of the whole stream.
-        "constant" steps η_0 adapt to a source that drifts, with noise in proportion to η_0.
+        "decreasing": step sizes η_0 / (number of points so far), with which the map converges to
+        the metric of the whole stream. "constant": step size η_0, with which the map adapts if the
+        source changes; its noise is proportional to η_0.
     eta : float, default=None
-        η_0. None is 1 for decreasing steps and 0.05 / D for constant ones.
+        η_0. None means 1 for decreasing steps, and 0.05 / D for constant steps.
     n_epochs : int, default=10
         Number of passes of ``fit`` over all chunklets, each in random order. ``partial_fit`` makes
         one pass.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the start, and of the order in ``fit``.
+        Seed for the initial map, and for the order of chunklets in ``fit``.
     verbose : int, default=0
         1 prints a line per epoch.
 
     Attributes
     ----------
     components_ : (D, D) array
-        W, an orthonormal matrix times the inverse square root of Ĉ. Therefore its metric, but not W
-        itself, can be compared with that of :class:`~cgmm.metric_learning.RCA`. Columns in which no
-        chunklet has varied are zero.
+        W, which converges to an orthogonal matrix times the inverse square root of Ĉ. Therefore its
+        metric, but not W itself, can be compared with that of :class:`~cgmm.metric_learning.RCA`.
+        Columns of W are zero for features that have not varied within any chunklet.
     inverse_components_ : (D, D) array
-        Its inverse, or pseudo-inverse.
+        Inverse or pseudo-inverse of W.
     mean_ : (D,) array
         Mean of the points so far.
     n_steps_, n_points_ : int
-        Number of chunklets of two or more points so far, and of the points in them.
+        Number of chunklets of two or more points so far, and number of points in them.
     n_guarded_ : int
-        Number of steps so far that would have overshot and were replaced by
-        :func:`~cgmm.metric_learning.flow_step`. Those at the beginning do no harm. If there are
-        many with a constant step, distant chunklets count too little: lower ``eta``.
+        Number of steps so far that would have overshot, and were replaced by
+        :func:`~cgmm.metric_learning.flow_step`. A small number of them at the beginning is
+        harmless. If there are many with a constant step size, chunklets with large deviations have
+        too little influence: lower ``eta``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    [barhillel2005, sect. 7 and App. C] with the bracket of Algorithm 4 corrected. W starts as a
-    random symmetric orthogonal matrix divided by ten times the deviation of each column: small, as
-    in the paper, but in no direction so small that it takes long to grow. It scales with the units
-    of the data, so the course of the algorithm does not depend on them.
+    This is [barhillel2005, sect. 7 and App. C], with the bracket of Algorithm 4 corrected. The
+    initial W is a random symmetric orthogonal matrix divided by ten times the standard deviation of
+    each column. It is small, as in the paper, but not so small in any direction that it would need
+    many steps to grow. Since it scales with the units of the data, the updates do not depend on the
+    units.
 
-    The steady state in the paper, the root of the inverse of E[(1/n) Σ h hᵗ], holds for chunklets
-    of one size. In general it is the inverse root of E[Σ h hᵗ] / E[n], which is Ĉ of ``RCA``.
+    The steady state in the paper, the root of the inverse of E[(1/n) Σ h hᵗ], is correct if all
+    chunklets have the same size. In general it is the inverse root of E[Σ h hᵗ] / E[n], which is Ĉ
+    of ``RCA``.
 
-    ``fit`` leaves out directions without variance within chunklets, since it has all chunklets.
-    ``partial_fit`` leaves out columns that have not varied yet. A *combination* of columns that
-    never varies makes W grow along it, which finally raises an error.
+    ``fit`` leaves out directions without variance within chunklets, because it knows all chunklets.
+    ``partial_fit`` leaves out columns that have not varied so far. If a *combination* of columns
+    never varies, W grows along it, until ``partial_fit`` raises an error.
 
     Examples
     --------
@@ -310,7 +314,7 @@ class OnlineRCA(ChunkletMap):
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
     ) -> Self:
-        """Reset the map, and pass over all chunklets ``n_epochs`` times.
+        """Learn the metric from the initial map, in ``n_epochs`` passes over all chunklets.
 
         Parameters
         ----------
@@ -324,16 +328,16 @@ class OnlineRCA(ChunkletMap):
         Raises
         ------
         ValueError
-            As in :meth:`cgmm.metric_learning.RCA.fit`. Also if a step could make W overflow, or W
-            has grown until the metric overflows: ``eta`` is too large, or the data are tiny.
+            As in :meth:`cgmm.metric_learning.RCA.fit`. Also if W or the metric would overflow,
+            because ``eta`` is too large or the data are extremely small.
         KeyboardInterrupt
-            If interrupted before the first step is complete. The model is then as it was before.
+            If the fit is interrupted before the first step is complete. The model is unchanged.
 
         Warns
         -----
         ConvergenceWarning
-            If the variance within chunklets is still off by half in some direction, or if fitting
-            was interrupted from the keyboard; what has been learnt is kept.
+            If the variance within mapped chunklets differs from one by more than ½ in some
+            direction, or if the fit was interrupted from the keyboard; the current map is kept.
         UserWarning
             If there are directions in which no chunklet varies. If ``y`` and ``must_link`` are both
             given.
@@ -347,45 +351,47 @@ class OnlineRCA(ChunkletMap):
             self._reset(X.shape[1], rng)
             spectrum = correlation_spectrum(within, TOL, noise)
             self._set_initial_map(spectrum)
-            _warn_left_out(spectrum)
+            _warn_of_lost_directions(spectrum)
             rank = len(spectrum.values)
-            error = self._take_epochs(chunklet_deviations(X, chunklets), rng, within, rank)
+            error = self._run_epochs(chunklet_deviations(X, chunklets), rng, within, rank)
             self._n_rows = len(X)
             self._store_result(X.mean(axis=0))
         # Warn after everything is stored, because users may turn warnings into errors.
         self._warn_unfinished(error)
         return self
 
-    def _take_epochs(
-        self, stream: list[FloatArray], rng: np.random.RandomState, within: FloatArray, rank: int
-    ) -> float | None:
+    def _run_epochs(
+        self, deviations: list[FloatArray], rng: np.random.RandomState, within: FloatArray,
+        rank: int,
+    ) -> float | None:  # fmt: skip
         """Pass over all chunklets ``n_epochs`` times; return the final whiteness error.
 
         Return None if the user interrupted the passes.
         """
         try:
             for epoch in range(self.n_epochs):
-                self._take_steps([stream[j] for j in rng.permutation(len(stream))])
+                self._take_steps([deviations[j] for j in rng.permutation(len(deviations))])
                 if self.verbose:
-                    error = whiteness_error(self.components_, within, rank)
+                    error = compute_whiteness_error(self.components_, within, rank)
                     print(f"epoch {epoch}: variance off by {error:.3f} at most")
         except KeyboardInterrupt:
             if self.n_steps_ == 0:
                 raise
             return None
-        return whiteness_error(self.components_, within, rank)
+        return compute_whiteness_error(self.components_, within, rank)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
     ) -> Self:
-        """Continue with the next chunklets of a stream, in the order of their first points.
+        """Update the map by the next chunklets of a stream, in the order of their first points.
 
         Parameters
         ----------
         X : (N, D) array-like
             The next points.
         y : (N,) int array-like, default=None
-            The chunklet of each point, -1 for none. The numbers hold for this call only.
+            The chunklet of each point, -1 for none. Chunklets of different calls are not related,
+            even if they have the same number.
         must_link : (P, 2) int array-like, default=None
             Pairs of rows of this X that share a class.
 
@@ -397,26 +403,27 @@ class OnlineRCA(ChunkletMap):
         ------
         ValueError
             If no two points share a chunklet, if W grows without bound because some combination of
-            columns does not vary within chunklets, or if a point is extremely far. After an error,
-            and after an interrupt from the keyboard, the model is as it was before the call.
+            columns does not vary within chunklets, or if a point is extremely far from its
+            chunklet. After an error, and after an interrupt from the keyboard, the model is the
+            same as before the call.
         """
         self._validate_params()
         with _restore_on_error(self):
-            first = not hasattr(self, "components_")
-            X, chunklets = self._validate_chunklets(X, y, must_link, reset=first)
+            is_first_call = not hasattr(self, "components_")
+            X, chunklets = self._validate_chunklets(X, y, must_link, reset=is_first_call)
             within, noise = pooled_covariance(X, chunklets), rounding_noise(X)
-            if first:
+            if is_first_call:
                 require_scatter(within, noise)
                 self._reset(X.shape[1], random_source(self.random_state))
             self._set_initial_map(correlation_spectrum(np.diag(within.diagonal()), TOL, noise))
             self._take_steps(chunklet_deviations(X, chunklets))
-            require_bounded(self.components_, self._scale)
+            check_size(self.components_, self._scale)
             self._n_rows += len(X)
             mean = self.mean_ + (X.mean(axis=0) - self.mean_) * (len(X) / self._n_rows)
             return self._store_result(mean)
 
     def _reset(self, D: int, rng: np.random.RandomState) -> None:
-        """Reset the state: each column of W is zero until its feature varies for the first time."""
+        """Reset all counters and the map, whose columns are zero until their features vary."""
         Q = np.linalg.qr(rng.normal(size=(D, D)))[0]
         self._symmetric = (Q * rng.choice([-1.0, 1.0], D)) @ Q.T
         self.components_, self.mean_, self._scale = np.zeros((D, D)), np.zeros(D), np.zeros(D)
@@ -427,37 +434,37 @@ class OnlineRCA(ChunkletMap):
         start = (
             INITIAL_SCALE * self._symmetric @ spectrum.vectors @ spectrum.vectors.T / spectrum.scale
         )
-        untouched = ~self.components_.any(axis=0)
-        self.components_ = np.where(untouched, start, self.components_)
-        self._scale = np.where(untouched, spectrum.scale, self._scale)
+        is_zero = ~self.components_.any(axis=0)
+        self.components_ = np.where(is_zero, start, self.components_)
+        self._scale = np.where(is_zero, spectrum.scale, self._scale)
 
-    def _take_steps(self, stream: list[FloatArray]) -> None:
-        """Take one step per chunklet; each chunklet is given by deviations from its mean."""
+    def _take_steps(self, deviations: list[FloatArray]) -> None:
+        """Update W by one step per chunklet, given the (n, D) deviations from its mean."""
         eta = self.eta
         if eta is None:
             eta = 1.0 if self.schedule == "decreasing" else 0.05 / self.components_.shape[1]
-        for H in stream:
+        for H in deviations:
             n_points = self.n_points_ + len(H)
-            step = SCHEDULES[self.schedule](eta, n_points)
-            require_finite_growth(step, len(H))
-            guarded = overshoots(self.components_, H, step)
-            self.components_ = (flow_step if guarded else online_step)(self.components_, H, step)
-            # The counters change last, so an interrupted step does not count.
+            step_size = SCHEDULES[self.schedule](eta, n_points)
+            check_growth(step_size, len(H))
+            is_guarded = overshoots(self.components_, H, step_size)
+            take_step = flow_step if is_guarded else online_step
+            self.components_ = take_step(self.components_, H, step_size)
+            # Update the counters last, so that an interrupted step does not count.
             self.n_steps_, self.n_points_ = self.n_steps_ + 1, n_points
-            self.n_guarded_ += int(guarded)
+            self.n_guarded_ += int(is_guarded)
 
     def _store_result(self, mean: FloatArray) -> Self:
-        """Store W with its pseudo-inverse, in which columns that have not varied are zero."""
-        require_finite_metric(self.components_)
+        """Store W, its pseudo-inverse and the mean of the points."""
+        check_metric_is_finite(self.components_)
         inverse = cast("FloatArray", np.linalg.pinv(self.components_, rcond=1e-12))
         return self._store_map(self.components_, inverse, mean)
 
     def _warn_unfinished(self, error: float | None) -> None:
-        """Warn if the fit was interrupted, or ended before chunklets were whitened."""
+        """Warn if the fit was interrupted, or if the whiteness error is above ½."""
         if error is None:
             warn_caller(
-                f"fitting was interrupted; what has been learnt is kept, of {self.n_steps_} steps "
-                "(chunklets).",
+                f"fitting was interrupted; the map after {self.n_steps_} steps is kept.",
                 ConvergenceWarning,
             )
         elif error > 0.5:
@@ -471,7 +478,7 @@ class OnlineRCA(ChunkletMap):
 
 @contextmanager
 def _restore_on_error(model: OnlineRCA) -> Iterator[None]:
-    """Restore the model if the block fails or is interrupted."""
+    """Restore the attributes of the model if the block raises an error or is interrupted."""
     before = model.__dict__.copy()
     try:
         yield
@@ -480,7 +487,7 @@ def _restore_on_error(model: OnlineRCA) -> Iterator[None]:
         raise
 
 
-def _warn_left_out(spectrum: Spectrum) -> None:
+def _warn_of_lost_directions(spectrum: Spectrum) -> None:
     """Warn if there are directions in which no chunklet varies."""
     D, rank = spectrum.vectors.shape
     if rank < D:

@@ -1,30 +1,34 @@
-"""Relevant component analysis: a Mahalanobis metric learnt from points that belong together.
+"""Learn a Mahalanobis metric by relevant component analysis (RCA) from must-links or chunklets.
 
-Points of one chunklet share a class, whichever it is, so their scatter about their mean has nothing
-to do with classes. RCA measures this scatter and removes it by whitening [barhillel2005]. Chapter
-12 explains and applies it.
+The points of a chunklet share a class, so their scatter about their mean has nothing to do with
+differences between classes. RCA measures this scatter, and removes it by whitening
+[barhillel2005]. Chapter 12 explains and applies it.
 
 ==========  ===============================================================================
-N, D        points in chunklets of two or more, and their dimensions; K columns of the result
-n, n_j      number of chunklets and their sizes; Σ_j (n_j - 1) degrees of freedom
-Ĉ, S_t      within-chunklet covariance; total covariance of all the data
-A, W, B     rows of a linear map y = A x; one that whitens Ĉ; a metric B = AᵗA
+N, D        number of points in chunklets of two or more points, and number of features
+K           number of columns of the result
+n, n_j      number of chunklets, and of points in each; Σ_j (n_j - 1) degrees of freedom
+Ĉ, S_t      within-chunklet covariance; total covariance of all data
+A, W, B     (K, D) matrix of a linear map y = A x; a map W that whitens Ĉ; a metric B = AᵗA
 R           rank of Ĉ: the number of directions in which chunklets vary
-α           share of R to which PCA reduces the data if must-links do not suffice
+α           share of R to which PCA reduces the data if there are too few must-links
 ==========  ===============================================================================
 
-Ĉ may be singular, and then needs special treatment. Ranks are determined from correlations (each
-column is first divided by its deviation), so they do not depend on units. Variance that rounding of
-the data could have caused counts as none. There are three causes.
+If Ĉ is singular, it needs special treatment. Ranks are determined from correlations (each column
+is first divided by its standard deviation), so they do not depend on units. Variance that rounding
+errors could have caused is treated as zero. There are three possible causes.
 
-1. Columns that are constant or depend on others: the data span less than D. The map is learnt in
-   the span, with as many columns; no training point loses anything.
-2. Too few must-links, Σ_j (n_j - 1) below the dimensions of the data: the data are first projected
-   onto their α R leading principal axes, as in Algorithm 2 (unless chunklets do not vary there).
-3. A direction along which the data vary and chunklets do not would be stretched infinitely. It is
-   left out: the metric is that of a pseudo-inverse, in units of each column's deviation.
+1. Some columns are constant or depend on others, so the data span fewer than D dimensions. The map
+   is learnt in this span and has one column per dimension of it; no information is lost.
+2. There are too few must-links: Σ_j (n_j - 1) is smaller than the dimension of the span. The data
+   are first projected onto their α R leading principal axes, as in Algorithm 2 (unless chunklets do
+   not vary there).
+3. The data vary in a direction in which chunklets do not. The metric would stretch this direction
+   infinitely, so it is left out: the metric is a pseudo-inverse of Ĉ, computed in units of each
+   column's standard deviation.
 
-A warning reports each and names the ranks. ``shrinkage`` is another remedy for 2 and 3.
+A warning reports each of these cases, with the ranks. ``shrinkage`` is another remedy for cases 2
+and 3.
 """
 
 from __future__ import annotations
@@ -54,46 +58,50 @@ class RCA(ChunkletMap):
     Parameters
     ----------
     n_components : int, default=None
-        K, columns of the result, found by Fisher's discriminant from chunklets. None: the number of
-        directions in which both data and chunklets vary.
+        K, the number of columns of the result: the best directions by Fisher's discriminant with
+        chunklets as classes. None: all directions in which both data and chunklets vary.
     unbiased : bool, default=False
-        Divide the scatter by N - n instead of N; the map is then smaller by a constant, which is
-        sqrt(½) for pairs.
+        True: divide the scatter by N - n instead of N. This scales the map by a constant factor,
+        which is sqrt(½) if all chunklets are pairs.
     alpha : float, default=0.5
         α in (0, 1]. If there are too few must-links to measure every direction, PCA first reduces
-        the data to α R dimensions, where R is the rank of Ĉ (or to ``n_components`` if it is more).
+        the data to α R dimensions, where R is the rank of Ĉ (or to ``n_components`` if this is
+        more).
     shrinkage : float, default=0
-        s in [0, 1]: (1 - s) Ĉ + s S_t replaces Ĉ. It is invertible wherever the data vary, so PCA
-        is not needed, and no direction is stretched beyond 1 / sqrt(s) of its deviation in the
-        data.
+        s in [0, 1]: replace Ĉ by (1 - s) Ĉ + s S_t. This matrix is invertible wherever the data
+        vary, so PCA is not needed, and the transformed data have a standard deviation of at most
+        1 / sqrt(s) in any direction.
     tol : float, default=1e-10
-        Eigenvalues of a correlation matrix below this share of the largest count as zero.
+        Eigenvalues of a correlation matrix below this share of the largest one are treated as zero.
 
     Attributes
     ----------
     components_ : (K, D) array
-        W. Symmetric, the inverse square root of Ĉ, if ``n_components`` is None and Ĉ has rank D.
-        Otherwise rows by descending ratio of total variance to variance within chunklets.
+        W. If ``n_components`` is None and Ĉ has rank D, it is the symmetric inverse square root of
+        Ĉ. Otherwise its rows are sorted by decreasing ratio of total variance to variance within
+        chunklets.
     inverse_components_ : (D, K) array
-        The matrix by which ``inverse_transform`` multiplies.
+        Matrix of the linear map of ``inverse_transform``.
     within_covariance_ : (D, D) array
         Ĉ, without shrinkage.
     mean_ : (D,) array
-        Mean of the data; only the ``inverse_transform`` of a map that loses dimensions needs it.
+        Mean of the data, which ``inverse_transform`` uses if the map loses dimensions.
     n_chunklets_ : int
-        n, chunklets of two points or more.
+        n, the number of chunklets of two or more points.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    within_chunklet_covariance, whitening, cfld : the steps one by one.
-    rca_start : RCA as the start of a mixture that is fitted in the original space.
+    within_chunklet_covariance, whitening, cfld : the single steps of the algorithm.
+    rca_start : Initialise a mixture in the space of RCA, and fit it in the original space.
 
     Notes
     -----
-    [barhillel2005, Algs. 1 and 2]. The top of this module explains how deficient ranks are treated.
-    Without any chunklet of two points there is nothing to learn from, and ``fit`` raises an error.
+    This is [barhillel2005, Algs. 1 and 2]. If Ĉ is singular because columns are constant or depend
+    on others, the map is learnt in the span of the data. If there are too few must-links, PCA
+    reduces the data first. Directions in which the data vary but chunklets do not are left out. A
+    warning reports each of these cases. If no chunklet has two points, ``fit`` raises an error.
 
     Examples
     --------
@@ -133,17 +141,18 @@ class RCA(ChunkletMap):
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, must_link: ArrayLike | None = None
     ) -> Self:
-        """Learn the metric.
+        """Learn the metric from chunklets and must-links.
 
         Parameters
         ----------
         X : (N, D) array-like
-            The points, including those without relations: the total covariance needs them.
+            The points, including those without relations, which the total covariance uses.
         y : (N,) int array-like, default=None
-            The chunklet of each point, -1 for none. Class labels serve, too. A pipeline passes its
-            ``y`` to this argument even if it is only meant for the score.
+            The chunklet of each point, -1 for none; these may be class labels. A pipeline passes
+            its ``y`` to this argument even if it is only meant for the score.
         must_link : (P, 2) int array-like, default=None
-            Pairs of points that share a class, closed transitively together with the chunklets.
+            Pairs of points that share a class. The chunklets are the transitive closure of these
+            pairs and of ``y``.
 
         Returns
         -------
@@ -152,13 +161,13 @@ class RCA(ChunkletMap):
         Raises
         ------
         ValueError
-            If no two points share a chunklet, if points of every chunklet coincide, if Ĉ has not
-            the rank for ``n_components``, or if a relation or the data cannot be used.
+            If no two points share a chunklet, if the points of every chunklet are equal, if the
+            rank of Ĉ is below ``n_components``, or if a relation or the data are invalid.
 
         Warns
         -----
         UserWarning
-            If ranks are deficient; the message names them and the remedy taken. If ``y`` and
+            If a rank is deficient; the message gives the ranks and what was done. If ``y`` and
             ``must_link`` are both given.
         """
         self._validate_params()
@@ -170,16 +179,16 @@ class RCA(ChunkletMap):
             )
         within, noise = pooled_covariance(X, chunklets, self.unbiased), rounding_noise(X)
         require_scatter(within, noise)
-        learnt = self._learn(X, within, chunklets.freedom, noise)
-        self._report(learnt.ranks)
+        result = self._compute_map(X, within, chunklets.freedom, noise)
+        self._report_lost_ranks(result.ranks)
         self.within_covariance_ = within
         self.n_chunklets_ = len(chunklets.sizes)
-        return self._store_map(learnt.components, learnt.inverse, X.mean(axis=0))
+        return self._store_map(result.components, result.inverse, X.mean(axis=0))
 
-    def _learn(
+    def _compute_map(
         self, X: FloatArray, within: FloatArray, freedom: float, noise: FloatArray
-    ) -> _Learnt:
-        """Run Algorithm 1, which needs no S_t, if the rank is full, and Algorithm 2 otherwise."""
+    ) -> _Result:
+        """Run Algorithm 1 of RCA if Ĉ has full rank, and Algorithm 2 otherwise."""
         total = None
         if self.shrinkage > 0:
             total = covariance_of_all(X)
@@ -188,40 +197,40 @@ class RCA(ChunkletMap):
         if self.n_components is None:
             W = whitening(within, tol=self.tol, noise=noise)
             if len(W) == len(within):
-                return _Learnt(W, within @ W.T, _Ranks(*[len(W)] * 6))
+                return _Result(W, within @ W.T, _Ranks(*[len(W)] * 6))
         total = covariance_of_all(X) if total is None else total
-        return self._reduce(within, total, freedom, noise)
+        return self._compute_reduced_map(within, total, freedom, noise)
 
-    def _reduce(
+    def _compute_reduced_map(
         self, within: FloatArray, total: FloatArray, freedom: float, noise: FloatArray
-    ) -> _Learnt:
-        """Run Algorithm 2, given both covariances, and Algorithm 1 in the space that it leaves."""
-        D, axes, wanted = len(within), None, self.n_components or 1
+    ) -> _Result:
+        """Reduce the dimensions by Algorithm 2 of RCA, and whiten the remaining ones."""
+        D, axes, min_rank = len(within), None, self.n_components or 1
         rank = len(correlation_spectrum(within, self.tol, noise).values)
         span = D if rank == D else len(correlation_spectrum(total, self.tol, noise).values)
         if freedom < span:
             # [barhillel2005, Alg. 2, steps 1 and 2], where R is the actual rank, not its bound.
-            axes = principal_axes(total, int(np.clip(self.alpha * rank, wanted, rank)))
+            axes = principal_axes(total, int(np.clip(self.alpha * rank, min_rank, rank)))
             # After the rotation, a direction without scatter contains only rounding errors.
             rounding = D * np.finfo(float).eps * np.trace(within)
-            turned_noise = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
+            rotated_noise = np.sqrt(np.square(axes) @ np.square(noise) + rounding)
             A, ratios = cfld(
-                axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=turned_noise
+                axes @ within @ axes.T, axes @ total @ axes.T, tol=self.tol, noise=rotated_noise
             )
-            if len(A) < wanted:
-                # The data vary most where chunklets do not, so PCA would drop too many directions.
+            if len(A) < min_rank:
+                # Chunklets do not vary along enough of the principal axes, so do without PCA.
                 axes = None
         if axes is None:
             A, ratios = cfld(within, total, tol=self.tol, noise=noise)
         ranks = _Ranks(D, span, freedom, rank, D if axes is None else len(axes), len(A))
         A, ratios = A[: self.n_components], ratios[: self.n_components]
         A = A if axes is None else A @ axes
-        # Regression of the data on their image inverts the map; it is exact if no rank is lost.
-        return _Learnt(A, total @ A.T / ratios, ranks)
+        # Linear regression of the data on A x inverts the map, exactly if no rank is lost.
+        return _Result(A, total @ A.T / ratios, ranks)
 
-    def _report(self, ranks: _Ranks) -> None:
-        """Warn about lost directions, or raise an error if too few are left."""
-        losses = " ".join(_explain(ranks))
+    def _report_lost_ranks(self, ranks: _Ranks) -> None:
+        """Warn about lost directions; raise an error if fewer than ``n_components`` are left."""
+        losses = " ".join(_explain_losses(ranks))
         if ranks.kept < (self.n_components or 1):
             raise ValueError(
                 f"n_components={self.n_components}, but only {ranks.kept} directions can be "
@@ -236,10 +245,10 @@ class RCA(ChunkletMap):
 
 
 class _Ranks(NamedTuple):
-    """Numbers of dimensions at each stage from the data to the result."""
+    """Number of dimensions at each stage from the data to the result."""
 
     features: int
-    """D, number of columns of the data."""
+    """D, the number of columns of the data."""
     data: int
     """Rank of S_t."""
     freedom: float
@@ -252,18 +261,19 @@ class _Ranks(NamedTuple):
     """Number of directions that can be whitened."""
 
 
-class _Learnt(NamedTuple):
-    """The results of the two algorithms of RCA."""
+class _Result(NamedTuple):
+    """Linear map that RCA has learnt, with its inverse and the ranks."""
 
     components: FloatArray
-    """(K, D) W."""
+    """(K, D) W, the matrix of the map."""
     inverse: FloatArray
     """(D, K) matrix of the inverse map."""
     ranks: _Ranks
+    """Number of dimensions at each stage."""
 
 
-def _explain(ranks: _Ranks) -> list[str]:
-    """Return a sentence for each loss of rank."""
+def _explain_losses(ranks: _Ranks) -> list[str]:
+    """Return a message for each stage at which dimensions are lost."""
     losses = []
     if ranks.data < ranks.features:
         losses.append(

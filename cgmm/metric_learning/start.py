@@ -1,7 +1,7 @@
-"""Relevant component analysis as the initialisation of a mixture.
+"""Initialise a mixture by relevant component analysis (RCA).
 
-EM runs in the original space; only its first responsibilities come from the learnt metric. The end
-of chapter 12 compares this with a fit in the learnt space.
+EM runs in the original space; only its initial responsibilities are computed in the space of RCA.
+The end of chapter 12 compares this with fitting the mixture in the space of RCA.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ def rca_start(
     rca: RCA | None = None,
     random_state: Seed = None,
 ) -> FloatArray:
-    """Compute initial responsibilities in the metric of RCA, for EM in the original space.
+    """Compute initial responsibilities by k-means++ in the space of RCA.
 
     Parameters
     ----------
     X : (N, D) array-like
         The points.
     n_components : int
-        K, components of the mixture.
+        K, the number of components of the mixture.
     y, must_link
         As in :meth:`cgmm.metric_learning.RCA.fit`.
     rca : RCA, default=None
-        Estimator whose parameters are taken; None: ``RCA()``. It is cloned, not fitted.
+        Estimator with the parameters to use; it is cloned before it is fitted. None: ``RCA()``.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the k-means++ draws.
+        Seed for k-means++.
 
     Returns
     -------
     (N, K) array
-        Hard responsibilities, for ``ConstrainedGaussianMixture(init_params=...)``: k-means++ draws
-        seeds in the space of RCA, and each chunklet as a whole is assigned to the nearest one.
+        Hard responsibilities for ``ConstrainedGaussianMixture(init_params=...)``, with which EM
+        begins in the original space: k-means++ draws K seeds in the space of RCA, and each chunklet
+        is assigned as a whole to the nearest seed.
 
     Raises
     ------
@@ -54,9 +55,10 @@ def rca_start(
 
     Notes
     -----
-    "RCA as the initial metric" of constrained EM, variant f of [barhillel2005, sect. 8.3]. It could
-    also mean a pipeline of RCA and the mixture. There, fits with covariances "full" and "tied" are
-    equivariant, so the metric affects only the initialisation (and ``reg_covar``).
+    This is "RCA as the initial metric" of constrained EM, variant f of [barhillel2005, sect. 8.3].
+    The paper could also mean a pipeline of RCA and the mixture. In such a pipeline, fits with
+    covariances "full" and "tied" are equivariant, so RCA affects only the initialisation (and
+    ``reg_covar``).
 
     Examples
     --------
@@ -68,7 +70,7 @@ def rca_start(
     model = RCA() if rca is None else clone(rca)
     Y = model.fit(X, y, must_link=must_link).transform(X)
     side = close_chunklets(check_chunklets(y, len(Y)), must_link)
-    # Each point is moved to the centroid of its chunklet, so that the chunklet stays together.
+    # Move each point to the centroid of its chunklet, so that all its points get the same seed.
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
     rng = random_source(random_state)
     return from_chunklets(side.spread(centroids), n_components, rng, side)

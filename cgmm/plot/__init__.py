@@ -1,19 +1,18 @@
-"""Figures in one style: points, components, densities, boundaries, traces and comparisons.
+"""Draw figures in the style of the book: points, components, densities, traces and comparisons.
 
-Letters, as in the book:
+All chapters use these functions. Each draws on the given axes, or on those of a new figure, and
+returns the axes. The letters are those of the book:
 
 =====  ====================================================================
-N, D   number of points x_i and of their dimensions
-K      number of components, counted from 0 as in the code
+N, D   number of points x_i, and number of their dimensions
+K      number of components, whose indices begin with 0
 θ      weights π_k, means μ_k and covariances Σ_k of a Gaussian mixture
 r_ik   responsibility of component k for point i
 =====  ====================================================================
 
-Component or class k has the same colour, marker and line style in the whole book, so colour alone
-never carries a meaning. The eight colours remain distinct for every kind of colour vision, and in
-dark mode, which inverts figures; the first four also differ in lightness, for grey print.
-
-Every function draws on the given axes, or on new ones, and returns the axes. All chapters use them.
+A component or class k has the same colour, marker and line style in all figures, so readers never
+depend on colour alone. The eight colours can be distinguished with all kinds of colour vision, and
+in dark mode, which inverts figures. The first four also differ in lightness, for grey print.
 """
 
 from cgmm.plot.axes import label

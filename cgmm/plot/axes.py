@@ -1,9 +1,9 @@
-"""Checks of the arguments of figures, and axes with equal scales and labels.
+"""Check the arguments of figures, set equal scales, and write labels.
 
-The functions of this subpackage, which all chapters use, call these.
+All functions of ``cgmm.plot`` call these helpers. ``label`` is public, and used in all chapters.
 
 ====  ======================================================================
-N, K  number of points and of components
+N, K  number of points, and number of components
 θ     weights π_k, means μ_k and covariances Σ_k
 r_ik  responsibility of component k for point i
 ====  ======================================================================
@@ -31,7 +31,7 @@ from cgmm.plot.style import colour as colour_of
 
 
 def check_points(X: ArrayLike) -> FloatArray:
-    """Return X as (N, 2) floats, or raise an error."""
+    """Return X as (N, 2) floats, or raise an error if its shape or a value is wrong."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
         raise ValueError(
@@ -64,17 +64,17 @@ def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> Float
 
 
 def estimator_of(model: Any) -> Any:
-    """Return the mixture inside a search, a classifier or a mixture of annotators."""
+    """Return the mixture that a search, a classifier or an ``AnnotatorMixture`` contains."""
     for name in ("best_estimator_", "estimator_", "mixture_"):
         model = getattr(model, name, model)
     return model
 
 
 def theta_of(model: Any) -> Any:
-    """Return θ of a fitted mixture, or the given θ."""
+    """Return the parameters θ of a fitted mixture; return other objects unchanged."""
     model = estimator_of(model)
     if isinstance(model, BaseEstimator):
-        # hasattr(model, ...) would be False for a mixture that is not fitted, so ask its type.
+        # Check the class, because a mixture that is not fitted does not have the attribute.
         if not hasattr(type(model), "parameters_"):
             raise ValueError(
                 f"{type(model).__name__} has no densities to draw. Give a fitted mixture; "
@@ -85,9 +85,9 @@ def theta_of(model: Any) -> Any:
 
 
 def flatten(theta: Any) -> Parameters:
-    """Return θ as one mixture of Gaussians, even if classes are mixtures themselves.
+    """Return θ as one mixture of Gaussians, even if each class is a mixture itself.
 
-    Of a table of numbers and categories these are the Gaussians of the numbers.
+    If the model has columns of numbers and of categories, return the Gaussians of the numbers.
     """
     if hasattr(theta, "parts"):
         theta = theta.parts[0].with_weights(theta.weights)
@@ -103,7 +103,7 @@ def flatten(theta: Any) -> Parameters:
 
 
 def check_parameters(parameters: Any, n_dims: int) -> Parameters:
-    """Return θ of a model as floats, or raise an error if its dimension cannot be drawn."""
+    """Return θ with (K, D, D) covariances, or raise an error if D is not ``n_dims``."""
     theta = flatten(theta_of(parameters))
     theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
     weights, means, covariances = theta
@@ -118,7 +118,7 @@ def check_parameters(parameters: Any, n_dims: int) -> Parameters:
 
 
 def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
-    """Return a name per component; by default its number, in short form if there are many."""
+    """Return a name per component: by default "component 0", or only "0" if K is above four."""
     if names is None:
         return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
     if len(names) not in (0, n_components):
@@ -129,7 +129,7 @@ def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
 
 
 def sorted_distances(n_std: Sequence[float]) -> FloatArray:
-    """Return Mahalanobis distances in increasing order, or raise an error."""
+    """Return Mahalanobis distances in increasing order; raise an error if one is not positive."""
     n_std = np.sort(n_std)
     if not len(n_std) or not n_std[0] > 0:
         raise ValueError(f"n_std = {n_std}: give at least one distance, all of them positive")
@@ -140,12 +140,12 @@ def sorted_distances(n_std: Sequence[float]) -> FloatArray:
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     return plt.subplots()[1] if ax is None else ax
 
 
 def equal_scales(ax: Axes) -> Axes:
-    """Set equal scales in both directions, so that circles are round, and at most five ticks."""
+    """Set equal scales for x and y, so that circles are round, and at most five ticks."""
     ax.set_aspect("equal", adjustable="box")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=False, steps=[1, 2, 5, 10]))
@@ -161,23 +161,23 @@ def label(
     offset: tuple[float, float] = (0, 0),
     ha: str = "center",
 ) -> Axes:
-    """Write a label beside the object that it names, instead of a legend.
+    """Write a label next to the object that it names, which needs no legend.
 
     Parameters
     ----------
     ax : Axes
-        Where to write.
+        Axes to write on.
     text : str
         The label.
     xy : (float, float)
         Position in data coordinates.
     colour : int or str, default=INK
-        A component's number or a colour.
+        Index of a component, or a colour.
     offset : (float, float), default=(0, 0)
-        Offset from the position in points. A text above it is aligned at its bottom, a text below
-        at its top.
+        Offset of the text from the position, in points. Text above the position is aligned at its
+        bottom, text below at its top.
     ha : {"center", "left", "right"}, default="center"
-        Part of the text that is at the position.
+        Horizontal alignment of the text at the position.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def label(
         "color": colour if isinstance(colour, str) else colour_of(colour, text=True),
         "ha": ha,
         "va": "center" if offset[1] == 0 else "bottom" if offset[1] > 0 else "top",
-        # An outline in the background's colour keeps the label legible above marks.
+        # An outline in the colour of the background keeps the label legible on top of marks.
         "path_effects": [withStroke(linewidth=3, foreground=BACKGROUND)],
         "zorder": 6,
     }

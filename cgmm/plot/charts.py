@@ -1,13 +1,12 @@
-"""Charts of numbers: densities on a line, traces of EM, comparisons of methods, calibration.
+"""Draw charts: one-dimensional densities, traces of EM, comparisons of methods, calibration.
 
-All chapters draw such charts; ``compare`` arranges them in panels. Chapter 14 checks the
-calibration of a model by reliability diagrams, which compare probabilities with frequencies.
+All chapters use these functions; ``cgmm.plot.compare`` arranges charts in panels. Chapter 14 checks
+the calibration of a model by reliability diagrams, which compare predicted probabilities with
+observed frequencies.
 
 ===============  ============================================================
-π_k, μ_k, σ_k²   weight, mean and variance of component k on the line
-t                iteration; the history's entry t belongs to the parameters
-                 that enter it
-p̄, t̄             mean probability in a bin, and the share of its cases that came true
+π_k, μ_k, σ_k²   weight, mean and variance of component k in one dimension
+t                iteration, e.g. 3; entry t of a history is the value before iteration t
 ===============  ============================================================
 """
 
@@ -51,26 +50,26 @@ def density_1d(
     names: Sequence[str] | None = None,
     resolution: int = 500,
 ) -> Axes:
-    """Draw a one-dimensional mixture: every π_k N(x | μ_k, σ_k²), and their sum.
+    """Draw the density of a one-dimensional mixture, and π_k N(x | μ_k, σ_k²) of each component.
 
     Parameters
     ----------
     parameters : Parameters or fitted mixture
         θ in one dimension: weights (K,), means (K, 1), covariances (K, 1, 1).
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     X : (N,) or (N, 1) array, optional
-        Points, drawn as a histogram of area one behind the curves; NaN is left out. Without points,
-        the area below each component is tinted.
+        Points, drawn as a histogram with area one behind the curves; NaN is ignored. Without
+        points, the area below each component is tinted.
     names : sequence of str, optional
-        Written at each component's peak; "component 0", ... by default, ``()`` for none.
+        Labels at the peaks of the components; "component 0", ... by default, ``()`` for none.
     resolution : int, default=500
-        Points on each curve.
+        Number of points on each curve.
 
     Returns
     -------
     Axes
-        The first line is the mixture, the others its components.
+        The first line is the density of the mixture, the others are the components.
 
     Raises
     ------
@@ -90,14 +89,14 @@ def density_1d(
     if X is not None:
         X = np.ravel(X)
         X = X[~np.isnan(X)]
-    x = _line_grid(theta, X, resolution)
+    x = _build_grid(theta, X, resolution)
     if X is not None:
         ax.hist(X, bins="auto", density=True, color=tint(NEUTRAL, 0.25), zorder=1)
     parts = np.exp(log_joint(x[:, None], theta))
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)
     if any(names) and len(names) > 1:
-        # The label of the sum is beyond the last peak, where no other label is.
+        # Put the label of the sum to the right of the last peak, where there is no other label.
         last = x >= theta.means.max()
         flank = x[last][total[last] >= 0.5 * total[last].max()].max()
         label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
@@ -113,12 +112,12 @@ def density_1d(
     return ax
 
 
-def _line_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
-    """Return abscissae that cover all points, and four standard deviations around the means."""
+def _build_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) -> FloatArray:
+    """Return x values that cover all points, and four standard deviations around each mean."""
     means = parameters.means[:, 0]
     reach = 4 * np.sqrt(parameters.variances[:, 0])
     ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
-    # The grid contains the means, so that narrow components keep their peaks.
+    # Include the means, or the peak of a narrow component might lie between two grid points.
     return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)
 
 
@@ -128,21 +127,21 @@ def trace(
     *,
     ylabel: str = "log-likelihood",
 ) -> Axes:
-    """Draw the log-likelihood over the iterations, of one run or of several named ones.
+    """Draw the log-likelihood of each iteration, for one run or for several named runs.
 
     Parameters
     ----------
-    history : sequence of float, or mapping from name to one
-        Entry t belongs to the parameters that enter iteration t, entry 0 to the start.
+    history : sequence of float, or mapping from name to sequence of float
+        Value of the parameters before each iteration; entry 0 is the value of the start.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     ylabel : str, default="log-likelihood"
-        Meaning of the numbers.
+        Name of the quantity.
 
     Returns
     -------
     Axes
-        One line per run, with its name and last value at its end.
+        The axes, with one line per run; its name and last value are at its end.
 
     Raises
     ------
@@ -163,7 +162,7 @@ def trace(
                 "all of them finite"
             )
     ax = axes_or_new(ax)
-    # A single run is drawn in the colour of text: the other colours belong to components.
+    # Draw a single run in the colour of text, because other colours identify components.
     numbers = range(len(runs)) if len(runs) > 1 else [-1]
     for k, run in zip(numbers, runs.values(), strict=True):
         shade = colour(k) if k >= 0 else INK
@@ -176,29 +175,29 @@ def trace(
 
 
 def _label_ends(ax: Axes, runs: Mapping[str, Sequence[float]], numbers: Sequence[int]) -> None:
-    """Write the name and last value of each run at its right end, without overlaps."""
+    """Write name and last value of each run at the end of its line, without overlaps."""
     ends = [float(run[-1]) for run in runs.values()]
     low, high = ax.get_ylim()
     gap = 0.085 * (high - low)
     digits = 1 if max(map(abs, ends)) < 1e4 else 0
     last = max(len(run) for run in runs.values()) - 1
-    for name, end, height, k in zip(runs, ends, _spread(ends, gap), numbers, strict=True):
+    for name, end, height, k in zip(runs, ends, _move_apart(ends, gap), numbers, strict=True):
         value = f"{end:.{digits}f}".replace("-", "\N{MINUS SIGN}")
         text = f"{name}: {value}" if name else value
         label(ax, text, (last, height), k if k >= 0 else INK, offset=(10, 0), ha="left")
 
 
-def _spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move heights apart until neighbours differ by at least the gap, in the same order."""
+def _move_apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Move heights apart until neighbours differ by at least the gap, and keep their order."""
     order = np.argsort(heights, kind="stable")
-    spread = np.array(heights, dtype=float)
-    for _ in range(len(spread)):
+    moved = np.array(heights, dtype=float)
+    for _ in range(len(moved)):
         for lower, upper in pairwise(order):
-            short = gap - (spread[upper] - spread[lower])
-            if short > 0:
-                spread[lower] -= short / 2
-                spread[upper] += short / 2
-    return spread.tolist()
+            overlap = gap - (moved[upper] - moved[lower])
+            if overlap > 0:
+                moved[lower] -= overlap / 2
+                moved[upper] += overlap / 2
+    return moved.tolist()
 
 
 def dots(
@@ -209,26 +208,28 @@ def dots(
     xlabel: str = "",
     highlight: str | None = None,
 ) -> Axes:
-    """Compare methods by one number each, shown as a dot in a row with its value beside it.
+    """Compare methods by one number each, in a dot plot with one row per method.
 
     Parameters
     ----------
     values : mapping from str to float or sequence of float
-        The number of each method, in order from top to bottom. Several numbers are repetitions,
-        drawn as small dots around their mean.
+        The number of each method, from top to bottom. If there are several numbers, they are
+        repetitions: they are small dots around a large dot at their mean.
     ax : Axes, optional
-        Where to draw; by default a new figure with a height in proportion to the rows.
+        Axes to draw on; by default those of a new figure whose height depends on the number of
+        rows.
     format : str, default="{:.2f}"
         Format of the numbers.
     xlabel : str, default=""
-        Meaning of the numbers.
+        Name of the quantity.
     highlight : str, optional
-        The method in colour; all others are grey. By default all have one colour.
+        Method to draw in colour; all other methods are then grey. By default all methods have the
+        same colour.
 
     Returns
     -------
     Axes
-        One row per method.
+        The axes, with one row per method.
 
     Raises
     ------
@@ -268,7 +269,7 @@ def dots(
 # ------------------------------------------------------------ calibration
 
 
-# Lines of text in the free corner are this far apart, as a share of the axis.
+# This is the distance of lines of text in the upper left corner, as a share of the y axis.
 LINE_SPACING = 0.075
 
 
@@ -279,24 +280,24 @@ def calibration(
     xlabel: str = "probability given",
     ylabel: str = "share that held",
 ) -> Axes:
-    """Draw observed frequencies against probabilities; calibrated ones lie on the diagonal.
+    """Draw a reliability diagram: observed frequencies against predicted probabilities.
 
     Parameters
     ----------
-    found : Reliability, or mapping from name to one
+    found : Reliability, or mapping from name to Reliability
         Results of :func:`cgmm.metrics.reliability`.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     xlabel, ylabel : str
         Labels of the axes.
 
     Returns
     -------
     Axes
-        The first line is the diagonal. The others have a dot per bin, with a band of two standard
-        errors of a calibrated bin with the same number of cases; larger dots have more cases. Dots
-        below the diagonal are overconfident. The label of a line has the expected calibration
-        error.
+        The first line is the diagonal, on which the dots of a calibrated model lie. The other lines
+        have one dot per bin; the larger the dot, the more cases the bin has. The band around a dot
+        has two standard errors of a calibrated bin with as many cases. A dot below the diagonal
+        means overconfidence. The label of a line contains the expected calibration error.
 
     Raises
     ------
@@ -316,15 +317,15 @@ def calibration(
     ax = axes_or_new(ax)
     ax.plot([0, 1], [0, 1], color=MUTED, lw=1, zorder=1)
     for k, (name, bins) in enumerate(named.items()):
-        _draw(ax, k, bins)
+        _draw_bins(ax, k, bins)
         words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
         label(ax, words, (0.02, 0.96 - k * LINE_SPACING), k, ha="left")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
     return equal_scales(ax)
 
 
-def _draw(ax: Axes, k: int, bins: Reliability) -> None:
-    """Draw dots, and bands of two standard errors that distinguish chance from error."""
+def _draw_bins(ax: Axes, k: int, bins: Reliability) -> None:
+    """Draw a dot per bin, and a band of two standard errors around it."""
     p, reach = bins.predicted, 2 * bins.standard_error
     low, high = np.clip([p - reach, p + reach], 0, 1)
     ax.vlines(p, low, high, color=tint(colour(k), 0.35), lw=4, zorder=2)

@@ -1,10 +1,10 @@
-"""Draw a fitted model in one call: points, components, and the relations that it was given.
+"""Draw a fitted model in one call: points, components, and relations between points.
 
-Users who have fitted a model call ``fit``; the howto page shows it first.
+Users call ``cgmm.plot.fit`` after they have fitted a model; the first example on the howto page
+uses it.
 
 ====  ======================================================================
-N, D  number of points x_i and of their columns
-A     (2, D) rows: the two principal axes, onto which D > 2 columns are projected
+N, D  number of points x_i, and number of columns
 θ     weights π_k, means μ_k and covariances Σ_k of K components
 ====  ======================================================================
 """
@@ -32,16 +32,16 @@ SOLID, DASHED = "-", (0, (4, 2.5))
 
 
 class Links(NamedTuple):
-    """Relations between points, with the properties that decide how they are drawn."""
+    """Relations between points, with the properties that determine how they are drawn."""
 
     pairs: IntArray
     """(P, 2) indices of the two points."""
     together: BoolArray
-    """(P,) True if the relation means "together"."""
+    """(P,) True for "together", False for "apart"."""
     broken: BoolArray
     """(P,) True if the model's labels contradict the relation."""
     doubtful: BoolArray
-    """(P,) True if the points and other relations contradict it, but the labels do not."""
+    """(P,) True if labels satisfy the relation, but points and other relations contradict it."""
 
 
 def fit(
@@ -57,26 +57,26 @@ def fit(
 ) -> Axes:
     """Draw a fitted model: points by component, ellipses, and relations between points.
 
-    Must-links and preferences for "together" are solid lines, cannot-links and preferences for
-    "apart" are dashed. A relation that the labels break is thick and crossed out. A relation that
-    the labels satisfy, but the points and the other relations contradict, is thick and has a
-    question mark: according to :func:`cgmm.diagnose.judge`, it is likelier wrong than right.
+    Must-links and preferences for "together" are solid lines; cannot-links and preferences for
+    "apart" are dashed lines. A relation that the labels contradict is thick and crossed out. A
+    relation that the labels satisfy, but that is more likely wrong than right according to
+    :func:`cgmm.diagnose.judge`, is thick and has a question mark.
 
     Parameters
     ----------
     model : estimator
-        A fitted mixture, classifier or K-means of this package, or a search for one.
+        A fitted mixture, classifier or K-means of this package, or a fitted search.
     X : (N, D) array-like
-        The points of the fit, D ≥ 2. More than two columns are projected onto the two principal
-        axes, whose labels say how much of the variance they keep.
+        The points of the fit, with D ≥ 2. More than two columns are projected onto the two
+        principal axes; their labels give the share of the variance along each.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     must_link, cannot_link : (P, 2) int array-like, optional
         Pairs of points.
     preferences : (P, 3) array-like, optional
-        Rows ``i, j, log-odds``; log-odds of zero are left out.
+        Rows ``i, j, log-odds``; rows with log-odds of zero are not drawn.
     names : sequence of str, optional
-        Name of each component; "component 0", ... by default, ``()`` for none.
+        Labels of the components; "component 0", ... by default, ``()`` for none.
     size : float, optional
         Area of a marker in pt²; by default smaller for more points.
 
@@ -105,7 +105,7 @@ def fit(
     links = _judge_links(model, X, must_link, cannot_link, preferences)
     centre, axes, shares = principal_plane(X)
     points = (X - centre) @ axes.T
-    ax = scatter(points, _predicted_labels(model, X), ax=ax, size=size)
+    ax = scatter(points, _get_labels(model, X), ax=ax, size=size)
     _draw_components(model, centre, axes, ax, names)
     _draw_links(points, links, ax)
     if X.shape[1] > 2:
@@ -115,6 +115,7 @@ def fit(
 
 
 def _check_table(X: ArrayLike) -> FloatArray:
+    """Return X as (N, D) floats, or raise an error if its rows cannot be drawn as points."""
     try:
         X = np.asarray(as_points(X), dtype=float)
     except (TypeError, ValueError):
@@ -137,19 +138,22 @@ def _check_table(X: ArrayLike) -> FloatArray:
 
 
 def principal_plane(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return centre (D,), axes (2, D) and shares (2,) of variance; two columns stay as they are."""
+    """Return centre (D,), principal axes (2, D) and their shares (2,) of the variance.
+
+    If there are two columns, these are the origin, the unit vectors and ones.
+    """
     if X.shape[1] == 2:
         return np.zeros(2), np.eye(2), np.ones(2)
     variances, axes = np.linalg.eigh(np.cov(X.T))
     axes = axes[:, :-3:-1].T
-    # The sign of an axis is arbitrary: its largest entry is made positive.
+    # The sign of an axis is arbitrary, so make its largest entry positive.
     largest = np.take_along_axis(axes, abs(axes).argmax(axis=1)[:, None], axis=1)
     total = max(variances.sum(), np.finfo(float).tiny)
     return X.mean(axis=0), axes * np.sign(largest), variances[:-3:-1] / total
 
 
-def _predicted_labels(model: Any, X: FloatArray) -> IntArray:
-    """Return the labels of the fit if there is one per point, otherwise predictions."""
+def _get_labels(model: Any, X: FloatArray) -> IntArray:
+    """Return the labels of the fit if they belong to these points, otherwise predicted labels."""
     labels = getattr(model, "labels_", None)
     return labels if labels is not None and len(labels) == len(X) else model.predict(X)
 
@@ -157,17 +161,18 @@ def _predicted_labels(model: Any, X: FloatArray) -> IntArray:
 def _draw_components(
     model: Any, centre: FloatArray, axes: FloatArray, ax: Axes, names: Sequence[str] | None
 ) -> None:
-    """Draw the ellipses of a mixture, or the centres of K-means, in the plane of two axes."""
+    """Draw the ellipses of a mixture, or the centres of K-means, projected onto two axes."""
     if hasattr(model, "cluster_centers_"):
         for k, (x, y) in enumerate((model.cluster_centers_ - centre) @ axes.T):
             ax.plot(x, y, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
         return
     theta = theta_of(model)
-    flat = flatten(theta)
-    means, covariances = (flat.means - centre) @ axes.T, axes @ flat.full_covariances @ axes.T
+    gaussians = flatten(theta)
+    means = (gaussians.means - centre) @ axes.T
+    covariances = axes @ gaussians.full_covariances @ axes.T
     looks = getattr(theta, "class_of", None)
     names = () if looks is not None and names is None else names
-    ellipses(Parameters(flat.weights, means, covariances), ax, names=names, looks=looks)
+    ellipses(Parameters(gaussians.weights, means, covariances), ax, names=names, looks=looks)
 
 
 # ------------------------------------------------------------ relations
@@ -180,7 +185,7 @@ def _judge_links(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> Links:
-    """Read the relations, and find those that labels break or that points contradict."""
+    """Return all relations, and which of them contradict the labels or the points."""
     must, cannot = (
         check_pairs(name, pairs, len(X))
         for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link))
@@ -190,41 +195,41 @@ def _judge_links(
     pairs = np.concatenate([must, cannot, check_pairs("preferences", soft[:, :2], len(X))])
     together = np.repeat([True, False], [len(must), len(cannot)])
     together = np.concatenate([together, soft[:, 2] > 0])
-    labels = _predicted_labels(model, X)
+    labels = _get_labels(model, X)
     broken = (labels[pairs[:, 0]] == labels[pairs[:, 1]]) != together
     doubtful = np.zeros(len(pairs), dtype=bool)
     if len(pairs) and hasattr(model, "weights_"):
-        found = judge(model, X, must_link=must, cannot_link=cannot, preferences=soft)
-        doubtful = (found.support < 0) & ~broken
+        judgement = judge(model, X, must_link=must, cannot_link=cannot, preferences=soft)
+        doubtful = (judgement.support < 0) & ~broken
     return Links(pairs, together, broken, doubtful)
 
 
 def _draw_links(points: FloatArray, links: Links, ax: Axes) -> None:
-    """Draw lines for relations, marks on broken and doubtful ones, and a legend."""
-    marked = links.broken | links.doubtful
+    """Draw a line for each relation, marks on broken and doubtful relations, and a legend."""
+    is_marked = links.broken | links.doubtful
     middles = points[links.pairs].mean(axis=1)
-    for strong in (False, True):
+    for is_thick in (False, True):
         for together, style in ((True, SOLID), (False, DASHED)):
-            lines = points[links.pairs[(links.together == together) & (marked == strong)]]
-            look: dict[str, Any] = {"colors": INK if strong else MUTED, "linestyles": [style]}
-            ax.add_collection(LineCollection(lines, lw=1.9 if strong else 1, zorder=1.8, **look))
-    for which, mark in ((links.broken, "x"), (links.doubtful, "$?$")):
+            lines = points[links.pairs[(links.together == together) & (is_marked == is_thick)]]
+            look: dict[str, Any] = {"colors": INK if is_thick else MUTED, "linestyles": [style]}
+            ax.add_collection(LineCollection(lines, lw=1.9 if is_thick else 1, zorder=1.8, **look))
+    for is_shown, mark in ((links.broken, "x"), (links.doubtful, "$?$")):
         look = {"s": 80, "color": INK, "zorder": 5}
-        ax.scatter(*middles[which].T, marker=mark, **look)
-    handles = list(_legend(links))
+        ax.scatter(*middles[is_shown].T, marker=mark, **look)
+    handles = list(_build_legend(links))
     if handles:
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1)}
         ax.legend(handles=handles, borderaxespad=0, handlelength=2.2, **place)
 
 
-def _legend(links: Links) -> Iterator[Line2D]:
+def _build_legend(links: Links) -> Iterator[Line2D]:
     """Yield a legend entry with a count for each kind of line and mark in the figure."""
-    for which, words, look in (
+    for is_counted, words, look in (
         (links.together, "must-link", {"ls": SOLID}),
         (~links.together, "cannot-link", {"ls": DASHED}),
         (links.broken, "broken", {"ls": "", "marker": "x"}),
         (links.doubtful, "doubtful", {"ls": "", "marker": "$?$"}),
     ):
-        if which.any():
+        if is_counted.any():
             shade = INK if "marker" in look else MUTED
-            yield Line2D([], [], color=shade, lw=1.2, label=f"{words} ({which.sum()})", **look)
+            yield Line2D([], [], color=shade, lw=1.2, label=f"{words} ({is_counted.sum()})", **look)

@@ -1,15 +1,16 @@
-"""Points and mixtures in the plane: scatter plots, ellipses, densities and boundaries.
+"""Draw points and mixtures in the plane: scatter plots, ellipses, densities and boundaries.
 
 All chapters draw their points with ``scatter``, coloured by classes or by responsibilities, and
-their mixtures with the functions below it; ``fit`` combines them for a fitted model.
+their mixtures with ``ellipses``, ``density`` and ``boundary``. ``cgmm.plot.fit`` combines these
+functions for a fitted model.
 
 ========  ==================================================================
 N, K      number of points x_i and of components
-k         a component or class, counted from 0; -1 stands for the unlabelled
+k         index of a component or class, from 0; -1 means unlabelled
 r_ik      responsibility of component k for point i
 θ         weights π_k, means μ_k and covariances Σ_k of K components
 n, n_std  distance from a mean in standard deviations (Mahalanobis distance)
-M         number of the grid's points, at which a density is evaluated
+M         number of points of the grid on which a density is evaluated
 ========  ==================================================================
 """
 
@@ -44,8 +45,8 @@ from cgmm.plot.style import BACKGROUND, INK, MUTED, NEUTRAL, blend, colour, line
 # ------------------------------------------------------------ points
 
 
-# Points without a label are hollow. Points with a label are filled, and a light edge separates them
-# from their neighbours.
+# Unlabelled points are hollow. Labelled points are filled, with a light edge that separates
+# overlapping points.
 HOLLOW: dict[str, Any] = {
     "facecolors": "none",
     "edgecolors": NEUTRAL,
@@ -64,19 +65,20 @@ def scatter(
     names: Sequence[str] = (),
     size: float | None = None,
 ) -> Axes:
-    """Draw points in the plane, coloured and marked by their class or by their responsibilities.
+    """Draw points in the plane, with colours and markers by class or by responsibilities.
 
     Parameters
     ----------
     X : (N, 2) array
         The points.
     labels : (N,) int array, optional
-        The class of each point; -1 (unlabelled) is a small hollow circle. Without labels, all are.
+        The class of each point. Unlabelled points (-1), and all points if ``labels`` is None, are
+        small hollow circles.
     responsibilities : (N, K) array, optional
-        r_ik. The colour is the mean of the components' colours under r_ik, and the marker is that
-        of the most probable component.
+        r_ik. The colour of a point is the mean of the components' colours, weighted by r_ik; its
+        marker is that of the most probable component.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     names : sequence of str, default=()
         Name of each class, written beside its points.
     size : float, optional
@@ -90,7 +92,8 @@ def scatter(
     Raises
     ------
     ValueError
-        If a shape does not fit, a value is not finite, or both kinds of colour are given.
+        If a shape does not fit, a value is not finite, or both labels and responsibilities are
+        given.
 
     Examples
     --------
@@ -104,7 +107,7 @@ def scatter(
         raise ValueError("labels and responsibilities both say how to colour the points: give one")
     ax = axes_or_new(ax)
     size = float(np.clip(6000 / len(X), 18, 42)) if size is None else size
-    for k, members, faces in _groups(len(X), labels, responsibilities):
+    for k, members, faces in _group_by_marker(len(X), labels, responsibilities):
         x, y = X[members].T
         if k < 0:
             ax.scatter(x, y, s=0.6 * size, **HOLLOW)
@@ -115,10 +118,10 @@ def scatter(
     return equal_scales(ax)
 
 
-def _groups(
+def _group_by_marker(
     n_samples: int, labels: ArrayLike | None, responsibilities: ArrayLike | None
 ) -> Iterator[tuple[int, IntArray, Any]]:
-    """Yield component, indices and face colours of the points with each marker."""
+    """Yield (component, point indices, face colours) for each group of points with one marker."""
     faces = None
     if responsibilities is not None:
         r = check_responsibilities(responsibilities, n_samples)
@@ -140,21 +143,22 @@ def ellipses(
     names: Sequence[str] | None = None,
     looks: Sequence[int] | IntArray | None = None,
 ) -> Axes:
-    """Draw each component as its mean and its ellipses at the given standard deviations.
+    """Draw each component by its mean, and by its ellipses at the given standard deviations.
 
     Parameters
     ----------
     parameters : Parameters or fitted mixture
         θ in two dimensions.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     n_std : sequence of float, default=(1, 2)
-        Mahalanobis distances; the ellipse at n holds the share ``1 - exp(-n²/2)`` of its component:
-        39 % at one, 86 % at two.
+        Mahalanobis distances. The ellipse at n contains the share ``1 - exp(-n²/2)`` of its
+        component: 39 % at n = 1, 86 % at n = 2.
     names : sequence of str, optional
-        Written beside each component; "component 0", ... by default, ``()`` for none.
+        Labels of the components; "component 0", ... by default, ``()`` for none.
     looks : sequence of int, optional
-        Class of each component, which sets its colour, marker and line; by default its own number.
+        Class of each component, which determines its colour, marker and line style; by default
+        its index.
 
     Returns
     -------
@@ -181,7 +185,7 @@ def ellipses(
     looks = range(len(means)) if looks is None else [int(k) for k in looks]
     for name, k, mean, covariance in zip(names, looks, means, covariances, strict=True):
         for n in n_std:
-            ax.add_patch(_ellipse(k, mean, covariance, n, strong=n == n_std[0]))
+            ax.add_patch(_build_ellipse(k, mean, covariance, n, is_thick=n == n_std[0]))
         ax.plot(*mean, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
         if name:
             up = 1 if mean[1] >= means[:, 1].mean() else -1
@@ -191,11 +195,11 @@ def ellipses(
     return equal_scales(ax)
 
 
-def _ellipse(
-    k: int, mean: FloatArray, covariance: FloatArray, n: float, *, strong: bool
+def _build_ellipse(
+    k: int, mean: FloatArray, covariance: FloatArray, n: float, *, is_thick: bool
 ) -> Ellipse:
-    """Build the ellipse at Mahalanobis distance n from the eigenvectors of Σ_k."""
-    # With Σ_k = U diag(λ) Uᵀ, the half axes are n √λ along the columns of U.
+    """Build the ellipse of component k at Mahalanobis distance n from its mean."""
+    # If Σ_k = U diag(λ) Uᵀ, the half axes have the length n √λ, along the columns of U.
     variances, axes = np.linalg.eigh(covariance)
     if not variances[0] > 0:
         raise ValueError(
@@ -204,7 +208,7 @@ def _ellipse(
         )
     height, width = 2 * n * np.sqrt(variances)
     angle = np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
-    look: dict[str, Any] = {"ls": line_style(k), "lw": 2 if strong else 1.4, "zorder": 3}
+    look: dict[str, Any] = {"ls": line_style(k), "lw": 2 if is_thick else 1.4, "zorder": 3}
     centre = cast("tuple[float, float]", mean)
     return Ellipse(centre, width, height, angle=angle, fill=False, edgecolor=colour(k), **look)
 
@@ -217,22 +221,22 @@ def density(
     fill: bool = True,
     resolution: int = 200,
 ) -> Axes:
-    """Draw the contours of the mixture's density over the current limits of the axes.
+    """Draw contours of a mixture's density within the current limits of the axes.
 
     Parameters
     ----------
     parameters : Parameters or fitted mixture
         θ in two dimensions.
     ax : Axes, optional
-        Draw the points first: the contours fill the current limits. On empty axes they extend over
-        3.5 standard deviations.
+        Axes to draw on. Draw the points first, because the contours fill the current limits. On
+        empty axes the contours extend over 3.5 standard deviations.
     n_std : sequence of float, default=(0.5, 1, 1.5, 2, 2.5, 3)
-        Each n gives the contour at which the density is ``exp(-n²/2)`` of its highest value; for a
+        For each n, draw the contour on which the density is ``exp(-n²/2)`` times its maximum. For a
         single component this is its ellipse at n standard deviations.
     fill : bool, default=True
-        Tint the area between the contours.
+        True: tint the areas between the contours.
     resolution : int, default=200
-        Grid points along each axis.
+        Number of grid points along each axis.
 
     Returns
     -------
@@ -253,7 +257,7 @@ def density(
     """
     theta = check_parameters(parameters, 2)
     ax = axes_or_new(ax)
-    x, y, grid = _grid(ax, theta, resolution)
+    x, y, grid = _build_grid(ax, theta, resolution)
     values = np.exp(log_joint(grid, theta)).sum(axis=1).reshape(len(y), len(x))
     peak = np.exp(log_joint(theta.means, theta)).sum(axis=1).max()
     peak = max(peak, values.max())
@@ -272,20 +276,21 @@ def boundary(
     regions: bool = True,
     resolution: int = 300,
 ) -> Axes:
-    """Draw the lines at which the most probable component changes, over the current limits.
+    """Draw the boundaries between regions in which different components are the most probable.
 
     Parameters
     ----------
     model : Parameters, fitted model or callable
-        θ in two dimensions, or a model that was fitted to two columns; or a function from (M, 2)
-        points to (M,) classes 0, 1, ..., such as an estimator's ``predict``, or to (M, K) scores,
-        such as ``predict_proba``: the highest score wins, and boundaries are smooth lines.
+        θ in two dimensions; or a model that was fitted to two columns; or a function of (M, 2)
+        points that returns (M,) classes 0, 1, ..., such as ``predict`` of an estimator, or (M, K)
+        scores, such as ``predict_proba``. With scores, the regions are those of the highest score,
+        and boundaries are smooth.
     ax : Axes, optional
-        Draw the points first: the regions fill the current limits.
+        Axes to draw on. Draw the points first, because the regions fill the current limits.
     regions : bool, default=True
-        Tint each region with its component's colour.
+        True: tint each region with its component's colour.
     resolution : int, default=300
-        Grid points along each axis.
+        Number of grid points along each axis.
 
     Returns
     -------
@@ -304,51 +309,52 @@ def boundary(
     >>> bool(np.allclose(ax.collections[0].get_paths()[0].vertices[:, 0], 0))
     True
     """
-    scores_of, theta = _scores(model)
+    compute_scores, theta = _get_score_function(model)
     ax = axes_or_new(ax)
-    x, y, grid = _grid(ax, theta, resolution)
-    scores = np.asarray(scores_of(grid))
+    x, y, grid = _build_grid(ax, theta, resolution)
+    scores = np.asarray(compute_scores(grid))
     if theta is None and scores.ndim != 2:
         classes = check_labels("model(points)", scores, len(grid))
         scores = np.eye(max(classes.max() + 1, 2))[classes]
-    margins = _margins(scores).T.reshape(-1, len(y), len(x))
+    margins = _compute_margins(scores).T.reshape(-1, len(y), len(x))
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
     for k in present if regions else ():
         ax.contourf(x, y, margins[k], [0, np.inf], colors=[tint(colour(k))], zorder=0.3)
-    # The edges of the last region are drawn as edges of its neighbours.
+    # The last region needs no lines, because its neighbours have the same boundaries.
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
     return equal_scales(ax)
 
 
-def _scores(model: Any) -> tuple[Callable[[FloatArray], FloatArray], Parameters | None]:
-    """Return the function whose largest column wins at a point, and θ if there is one."""
+def _get_score_function(model: Any) -> tuple[Callable[[FloatArray], FloatArray], Parameters | None]:
+    """Return a function from points to scores or classes, and θ if the model has parameters."""
     if callable(model):
         return model, None
     model = estimator_of(model)
     if hasattr(model, "cluster_centers_"):
         return model.predict, None
     theta = theta_of(model)
-    return partial(_log_joint, theta), check_parameters(theta, 2)
+    return partial(_compute_log_joint, theta), check_parameters(theta, 2)
 
 
-def _log_joint(theta: Any, X: FloatArray) -> FloatArray:
+def _compute_log_joint(theta: Any, X: FloatArray) -> FloatArray:
+    """Return (N, K) log p(x_i, z_i = k), with the parameters as the first argument."""
     return log_joint(X, theta)
 
 
-def _margins(scores: FloatArray) -> FloatArray:
+def _compute_margins(scores: FloatArray) -> FloatArray:
     """Return (N, K) differences between each component's score and the best other score."""
     if scores.shape[1] < 2:
         raise ValueError("one component has no boundary: it needs at least two")
     second, first = np.sort(scores, axis=1)[:, -2:, None].swapaxes(0, 1)
-    # A component of weight zero makes infinite margins, which contours cannot interpolate.
+    # A component with weight zero has infinite margins, which contours cannot interpolate.
     return np.clip(scores - np.where(scores == first, second, first), -1e6, 1e6)
 
 
-def _grid(
+def _build_grid(
     ax: Axes, parameters: Parameters | None, resolution: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the coordinates of a grid over the limits of the axes, and its (M, 2) points."""
+    """Return the x and y coordinates of a grid within the limits, and its (M, 2) points."""
     if ax.has_data() or not ax.get_autoscale_on():
         low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     elif parameters is not None:

@@ -1,6 +1,7 @@
-"""Panels side by side, with the same axes and different contents.
+"""Draw several panels side by side, with common limits of their axes.
 
-All panels share their limits, so sizes can be compared between them. All chapters use them.
+All chapters use ``compare``. Because panels have the same limits, readers can compare sizes between
+them.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ def compare(
     n_columns: int | None = None,
     height: float | None = None,
 ) -> list[Axes]:
-    """Draw small multiples that share their axes, each under a descriptive title.
+    """Draw panels with common limits of their axes, each below a descriptive title.
 
     Parameters
     ----------
     panels : mapping from str to callable
-        Title, which is wrapped unless it has line breaks, and a function that draws on the axes
-        given to it. Each function is called twice, the first time to find common limits.
+        Titles, and functions that draw on given axes. Titles are wrapped unless they contain line
+        breaks. Each function is called twice, the first time to find common limits.
     n_columns : int, optional
-        Panels in a row; up to three by default.
+        Number of panels in a row; at most three by default.
     height : float, optional
         Height of the whole figure in inches; by default it follows from the shape of the panels.
 
     Returns
     -------
     list of Axes
-        In the order of the panels; their figure is ``axes[0].figure``.
+        Axes of the panels, in the same order; their figure is ``axes[0].figure``.
 
     Raises
     ------
     ValueError
-        If there is no panel, or one without a title.
+        If there is no panel, or a panel has no title.
 
     Examples
     --------
@@ -63,13 +64,13 @@ def compare(
             f"panels with the titles {list(panels)}: give at least one, each with a title that "
             "says what it shows"
         )
-    limits, equal = _joint_limits(panels.values())
+    limits, is_equal = _compute_common_limits(panels.values())
     columns = n_columns or min(len(panels), 3)
     rows = -(-len(panels) // columns)
-    height = height or rows * _panel_height(limits, equal, PAGE_WIDTH / columns, panels)
+    height = height or rows * _compute_row_height(limits, is_equal, PAGE_WIDTH / columns, panels)
     size: dict[str, Any] = {
         "figsize": (PAGE_WIDTH, height),
-        "layout": "compressed" if equal else "constrained",
+        "layout": "compressed" if is_equal else "constrained",
     }
     _, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, **size)
     axes = list(grid.flat)
@@ -83,38 +84,41 @@ def compare(
     return axes[: len(panels)]
 
 
-def _joint_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray, bool]:
-    """Return limits of x and y that contain all panels, and True if scales must be equal."""
-    trials = []
+def _compute_common_limits(draws: Iterable[Callable[[Axes], object]]) -> tuple[FloatArray, bool]:
+    """Return limits of x and y that contain all panels, and True if a panel has equal scales."""
+    drafts = []
     for draw in draws:
-        trials.append(Figure().add_subplot())
-        draw(trials[-1])
-    limits = np.array([[ax.get_xlim(), ax.get_ylim()] for ax in trials])
-    joint = np.stack([limits[..., 0].min(axis=0), limits[..., 1].max(axis=0)], axis=1)
-    return joint, any(ax.get_aspect() == 1 for ax in trials)
+        drafts.append(Figure().add_subplot())
+        draw(drafts[-1])
+    limits = np.array([[ax.get_xlim(), ax.get_ylim()] for ax in drafts])
+    common = np.stack([limits[..., 0].min(axis=0), limits[..., 1].max(axis=0)], axis=1)
+    return common, any(ax.get_aspect() == 1 for ax in drafts)
 
 
-def _panel_height(limits: FloatArray, equal: bool, width: float, titles: Iterable[str]) -> float:
-    """Return the height of a row in inches, for the shape of the data, titles and tick labels."""
+def _compute_row_height(
+    limits: FloatArray, is_equal: bool, width: float, titles: Iterable[str]
+) -> float:
+    """Return the height of a row of panels in inches, including titles and tick labels."""
     lines = max(wrap_title(title, width).count("\n") + 1 for title in titles)
     x, y = np.diff(limits, axis=1).ravel()
-    panel = np.clip((width - 0.3) * y / x, 1.2, 5.5) if equal else 2.2
+    panel = np.clip((width - 0.3) * y / x, 1.2, 5.5) if is_equal else 2.2
     return float(panel + 0.23 * lines + 0.4)
 
 
 def wrap_title(title: str, width: float) -> str:
-    """Wrap a title into the fewest lines that fit the width in inches, of nearly equal length.
+    """Wrap a title to a width in inches, into as few lines as possible of nearly equal length.
 
-    Line breaks in a title are kept, since equal scales may make a panel narrower than its width.
+    Titles with line breaks are not changed: equal scales may make a panel narrower than its column,
+    so the author may need to break lines by hand.
     """
     if "\n" in title:
         return title
     title = " ".join(title.split())
     size = STYLE["axes.titlesize"]
-    letter = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
-    most = max(int((width - 0.5) / letter), 10)
-    n_lines = len(textwrap.wrap(title, most))
-    # The narrowest width with the same number of lines makes them nearly equally long.
-    widths = range(len(title) // n_lines, most + 1)
+    letter_width = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
+    max_letters = max(int((width - 0.5) / letter_width), 10)
+    n_lines = len(textwrap.wrap(title, max_letters))
+    # Lines have nearly equal lengths at the narrowest width that needs no further line.
+    widths = range(len(title) // n_lines, max_letters + 1)
     wrapped = (textwrap.wrap(title, letters) for letters in widths)
     return "\n".join(next(lines for lines in wrapped if len(lines) <= n_lines))

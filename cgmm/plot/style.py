@@ -1,11 +1,11 @@
-"""The style of all figures: colours, markers, widths, fonts, and the output as SVG and PNG.
+"""Define the style of all figures (colours, markers, widths, fonts), and write SVG and PNG files.
 
 Each component has the same colour, marker and line style in every figure of the book. The first
 cell of every chapter calls :func:`~cgmm.plot.use_style`. Explorers draw their frames in ``STYLE``,
 regardless of the settings of the notebook.
 
 ====  ======================================================================
-k     a component or class, counted from 0; -1 stands for the unlabelled
+k     index of a component or class, from 0; -1 means unlabelled
 r_ik  responsibility of component k for point i
 ====  ======================================================================
 """
@@ -36,13 +36,13 @@ from cgmm.numerics import FloatArray
 BACKGROUND = "#fcfcfb"
 INK = "#1d2129"
 MUTED = "#5c6370"
-# This is the colour of points without a label, and of everything else without a component.
+# This is the colour of unlabelled points, and of all other marks that belong to no component.
 NEUTRAL = "#7d7d78"
 
-# The first four differ in lightness: blue, orange, green and wine. The others are crimson,
+# The first four colours differ in lightness: blue, orange, green and wine. The others are crimson,
 # periwinkle, umber and mauve.
 COLOURS = ("#414c8b", "#db7223", "#1d7e5f", "#550018", "#c11f3e", "#6a7dc6", "#624802", "#ab819f")
-# Text has the same hues, but is dark enough for a contrast of 4.5 to 1.
+# These have the same hues, but are dark enough for text, which needs a contrast of 4.5 to 1.
 TEXT_COLOURS = (
     "#414c8b", "#a54c05", "#1d7e5f", "#550018", "#c11f3e", "#4a5fb4", "#624802", "#87597a",
 )  # fmt: skip
@@ -61,14 +61,14 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 
 
 def colour(k: int, *, text: bool = False) -> str:
-    """Return the colour of component k from ``COLOURS``, which repeat after the eighth.
+    """Return the colour of component k from ``COLOURS``, which repeat after eight components.
 
     Parameters
     ----------
     k : int
-        The component or class; -1 is the neutral of the unlabelled.
+        Index of the component or class; -1 gives the grey of unlabelled points.
     text : bool, default=False
-        The darker shade for text.
+        True: return the darker shade for text.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def colour(k: int, *, text: bool = False) -> str:
 
 
 def marker(k: int) -> str:
-    """Return the marker of component k, one of nine; unlabelled points (-1) have a circle.
+    """Return the marker of component k, one of nine; -1 (unlabelled) gives a circle.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def marker(k: int) -> str:
 
 
 def line_style(k: int) -> LineStyle:
-    """Return the line style of component k, one of five; -1 gives a solid line.
+    """Return the line style of component k, one of five; -1 (unlabelled) gives a solid line.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def line_style(k: int) -> LineStyle:
 
 
 def tint(shade: str, strength: float = 0.15) -> tuple[float, float, float]:
-    """Mix a colour with the background to a light, opaque colour for areas.
+    """Return a light, opaque shade of a colour for areas, by mixing it with the background.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def tint(shade: str, strength: float = 0.15) -> tuple[float, float, float]:
 
 
 def blend(responsibilities: FloatArray) -> FloatArray:
-    """Return (N, 3) colours: the mean of the components' colours under r_ik."""
+    """Return (N, 3) colours: the mean of the components' colours, weighted by r_ik."""
     palette = np.array([to_rgb(colour(k)) for k in range(responsibilities.shape[1])])
     return np.clip(responsibilities @ palette, 0, 1)
 
@@ -123,7 +123,7 @@ def blend(responsibilities: FloatArray) -> FloatArray:
 # ------------------------------------------------------------ settings and output
 
 
-# Figures are 7.2 inches wide and shown at 720 CSS pixels, so 1 pt is 1.4 pixels.
+# Figures are 7.2 inches wide, and pages show them at 720 CSS pixels, so 1 pt is 1.4 pixels.
 PAGE_WIDTH = 7.2
 
 STYLE: dict[str, Any] = {
@@ -134,9 +134,9 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": "figure",
     "savefig.facecolor": BACKGROUND,
     "savefig.transparent": False,
-    # The second font has the characters that the first lacks: ∞, Ĉ, ₁.
+    # The first font has no ∞, Ĉ and ₁, so matplotlib takes them from the second one.
     "font.family": ["cgmm Sans", "DejaVu Sans"],
-    # Formulas have the same font as those of the book.
+    # Formulas in figures have the same font as formulas in the text.
     "mathtext.fontset": "cm",
     "font.size": 12,
     "axes.titlesize": 12,
@@ -167,7 +167,7 @@ STYLE: dict[str, Any] = {
 with as_file(files("cgmm.plot").joinpath("fonts/cgmm-sans.ttf")) as font:
     fontManager.addfont(font)
 
-# The name and version of matplotlib are left out, so all installations write the same bytes.
+# Files do not contain the version of matplotlib, so all installations write the same bytes.
 PNG_METADATA = {"Software": None}
 SVG_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
 # Above this number of characters a PNG is smaller than an SVG.
@@ -175,11 +175,11 @@ LARGEST_SVG = 400_000
 
 
 def use_style() -> None:
-    """Set the book's style for all later figures; call it in the first cell of a notebook.
+    """Set the book's style for all figures that follow; call it in the first cell of a notebook.
 
-    In a notebook, figures also keep their full width and have no metadata, so two runs write the
-    same bytes. Figures of lines and points are SVG on a transparent background; figures with images
-    or very many marks are PNG.
+    In a notebook, figures also keep their full width and contain no metadata, so two runs write the
+    same bytes. Figures are SVG on a transparent background, or PNG if they contain images or very
+    many marks.
 
     Examples
     --------
@@ -196,10 +196,10 @@ def use_style() -> None:
 
 
 def _use_style_inline(shell: Any) -> None:
-    """Set the formats of figures that a notebook shows at the end of a cell."""
+    """Set the format in which Jupyter shows the figures of a cell."""
     from matplotlib_inline.config import InlineBackend
 
-    # Otherwise the backend would set its own formats when it becomes active.
+    # Clear the backend's formats, or it would set its own when it becomes active.
     InlineBackend.instance(parent=shell).figure_formats = set()
     formatters = shell.display_formatter.formatters
     formatters["image/svg+xml"].for_type(Figure, svg)
@@ -212,60 +212,63 @@ def svg(figure: Figure) -> str | None:
     Parameters
     ----------
     figure : matplotlib Figure
-        The figure; it keeps its size.
+        The figure, whose size is kept.
 
     Returns
     -------
     str or None
-        The SVG file; None for figures with an image or very many marks, for which PNG is smaller.
+        Content of the SVG file; None for figures that contain an image or very many marks, because
+        a PNG file is smaller.
 
     Examples
     --------
     >>> svg(Figure()).startswith("<svg")
     True
     """
-    if figure.findobj(lambda one: isinstance(one, AxesImage | QuadMesh)):
+    if figure.findobj(lambda artist: isinstance(artist, AxesImage | QuadMesh)):
         return None
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=SVG_METADATA, transparent=True)
     text = buffer.getvalue()
-    # Round coordinates to two decimals: further digits are invisible, and the last ones depend on
-    # the processor, so files would differ.
+    # Round coordinates to two decimals: further digits are invisible, and the last digits depend on
+    # the processor, so files from different machines would differ.
     text = COORDINATE.sub(
-        lambda found: LONG_DECIMAL.sub(_round_decimals, found[0]), text[text.index("<svg") :]
+        lambda match: LONG_DECIMAL.sub(_round_decimals, match[0]), text[text.index("<svg") :]
     )
-    text = _rename_parts(text)
+    text = _rename_ids(text)
     return text if len(text) < LARGEST_SVG else None
 
 
 COORDINATE = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
 LONG_DECIMAL = re.compile(r"\d+\.\d{3,}")
-PART_NAME = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
+HASH_IN_ID = re.compile(r"(?<=[pm_])[0-9a-f]{10}\b")
 
 
-def _rename_parts(text: str) -> str:
-    """Rename the parts of a picture by a hash of its rounded text instead of all decimals."""
-    digest = hashlib.sha256(PART_NAME.sub("", text).encode()).hexdigest()[:8]
-    names = {name: f"{digest}{n}" for n, name in enumerate(dict.fromkeys(PART_NAME.findall(text)))}
-    return PART_NAME.sub(lambda found: names[found[0]], text)
+def _rename_ids(text: str) -> str:
+    """Replace matplotlib's ids, which depend on all decimals, by a hash of the rounded SVG."""
+    digest = hashlib.sha256(HASH_IN_ID.sub("", text).encode()).hexdigest()[:8]
+    hashes = dict.fromkeys(HASH_IN_ID.findall(text))
+    new_ids = {old: f"{digest}{n}" for n, old in enumerate(hashes)}
+    return HASH_IN_ID.sub(lambda match: new_ids[match[0]], text)
 
 
 def _round_decimals(number: re.Match[str]) -> str:
+    """Return a number with at most two decimals."""
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def png(figure: Figure) -> bytes:
-    """Encode a figure as PNG, without metadata that differs between installations.
+    """Write a figure as PNG, without metadata that differs between installations.
 
     Parameters
     ----------
     figure : matplotlib Figure
-        The figure; it keeps its size and resolution.
+        The figure, whose size and resolution are kept.
 
     Returns
     -------
     bytes
-        The PNG file.
+        Content of the PNG file.
 
     Examples
     --------

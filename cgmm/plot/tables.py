@@ -1,6 +1,6 @@
-"""Show results as tables: HTML in a notebook and in the book, text elsewhere.
+"""Show results as tables, which are HTML in notebooks and in the book, and plain text elsewhere.
 
-All chapters call ``table``.
+All chapters call ``table``. Its cells are strings that are already formatted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from cgmm.summary import Table
 
-# Only hyphens before numbers match, not those in "1e-06", "k-2" or "2003-2007".
+# This matches only hyphens before numbers, not those in "1e-06", "k-2" or "2003-2007".
 HYPHEN = r"(?<![\w.])-(?=\.?\d)"
 NEGATIVE_ZERO = HYPHEN + r"(?=0*\.?0*(?![\d.]))"
 
@@ -23,19 +23,18 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
     head : sequence
         Titles of the columns.
     rows : iterable of sequences
-        Entries of the rows, each as long as the head. They are shown as ``str`` writes them, so
-        format numbers before. A hyphen before a number becomes a minus sign, and the sign of a
-        number that was rounded to zero is dropped.
+        Rows, each with one entry per column. Entries are converted by ``str``, so format numbers
+        first. A hyphen before a number becomes a minus sign; zero gets no sign.
 
     Returns
     -------
     Table
-        A notebook shows it as HTML.
+        The table, which a notebook shows as HTML.
 
     Raises
     ------
     ValueError
-        If a row is not as long as the head.
+        If a row does not have one entry per column.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Table:
 
 
 def typeset(cell: object) -> str:
-    """Return a cell with minus signs for hyphens, and no sign before zero.
+    """Return a cell as text, with minus signs instead of hyphens, and no sign before zero.
 
     Examples
     --------

@@ -73,15 +73,17 @@ def test_value_gradient_and_bound_by_enumeration_over_listed_pairs_and_groups(
         )
     L /= np.linalg.norm(L)
     distances = Distances(V, pairs_between([*listed, (3, 7)], groups), identity_of=V)
-    value = distances.at(L)
-    f, largest, G, lengths = everything_about(L, V, pairs, distances._floor)
+    value = distances.evaluate(L)
+    f, largest, G, lengths = everything_about(L, V, pairs, distances._min_distance)
     assert distances.n_pairs == len(pairs)
     assert value.objective == pytest.approx(f, rel=1e-13)
     np.testing.assert_allclose(value.gradient, G, rtol=1e-6 if joins else 1e-11)
     # Weights reach one over the floor: of sixteen digits, eight are left.
     assert value.upper == pytest.approx(largest + lengths / 2, rel=1e-6 if joins else 1e-12)
     assert value.upper < 1e10 * f
-    assert distances.total() == pytest.approx(everything_about(np.eye(3), V, pairs)[0], rel=1e-13)
+    assert distances.compute_total() == pytest.approx(
+        everything_about(np.eye(3), V, pairs)[0], rel=1e-13
+    )
 
 
 # ------------------------------------------------------------------ the certificate
@@ -113,7 +115,7 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
     def ascend(V, pairs, start):
         ascent = Ascent(Distances(V, pairs_between(pairs), identity_of=V), 500, 1e-7, verbose=0)
         ascent.run(np.array(start) if diagonal else np.diag(start))
-        assert ascent.certain
+        assert ascent.is_certain
         return ascent.best.objective
 
     # This is a critical point for the factor: the gradient vanishes outside its own range.
@@ -132,7 +134,7 @@ def test_a_factor_that_lost_a_direction_finds_it_again(diagonal):
 def test_a_tolerance_below_rounding_is_not_met_and_the_gap_is_reported(diagonal):
     rng = np.random.default_rng(int(diagonal))
     X, y = rng.normal(size=(12, 3)), rng.integers(0, 2, 12)
-    message = r"rounding hides any gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
+    message = r"hide any further gain; the maximum may be a fraction of \d\.\de-1[1-5] above"
     with pytest.warns(ConvergenceWarning, match=message):
         exact = MMC(diagonal, tol=0.0, max_iter=3000).fit(X, y)
     # The result is the maximum nevertheless.
