@@ -1,32 +1,35 @@
-"""Compare strategies of asking: accuracy by the number of answers.
+"""Measure the accuracy of strategies for choosing questions, by the number of answers.
 
-Writes ``book/_data/asking/answers.csv``, a row for each fit, with the columns
+The results are in ``book/_data/asking/answers.csv``, with one row per fit and the columns
 
 - ``dataset``, ``strategy``, ``draw``: the table, the strategy, and the number of the draw; all
   strategies get the same draws;
-- ``answers``: number of answers in the fit; with 0 it is the same fit for all strategies of a draw;
+- ``answers``: number of answers used in the fit; with 0 answers all strategies have the same fit;
 - ``ari``: adjusted Rand index of all points of the draw;
-- ``log_score``: mean over 300 random pairs of the log-probability of the true relation, in nats, if
-  it were reported with the error rate of answers; a coin has -0.693.
+- ``log_score``: mean log-probability of the true relations of 300 random pairs, in nats, if these
+  were reported with the error rate of answers; guessing with probability ½ gives -0.693.
 
-A draw is 150 points of the data set, standardised, of real data sets the first five principal
-components. A mixture of as many components as classes is fitted anew after each ten answers, from
-the default start with the draw's seed, by the joint likelihood (``weights="ignore"``). Answers err
-with probability 0.05, the same pair always in the same way, and enter with the log-odds of that.
+A draw consists of 150 standardised points of a data set; real data sets are reduced to the first
+five principal components. After every ten answers, a mixture with one component per class is fitted
+by the joint likelihood (``weights="ignore"``), from the default initialisation with the number of
+the draw as its seed. Answers are wrong with probability 0.05, always in the same way for a pair,
+and enter the fit with the corresponding log-odds.
 
 - *random*: random pairs;
-- *information*: the pairs with the largest expected information, ten at a time, no two of which
-  touch the same connected component of the answers so far;
-- *uncertainty*: the points whose class is least certain, each beside the most certain point of its
+- *information*: the ten pairs with the highest expected information, in ten different connected
+  components of the answers so far;
+- *uncertainty*: the points whose class is least certain, each with the most certain point of its
   class;
-- *farthest*, *min-max*: neighbourhoods, farthest first, and then random points, or again the
-  farthest; as soon as each class has a neighbourhood, fits start at their centres;
-- *in order*: farthest first until each class has a neighbourhood; then *uncertainty*, and every
-  third pair at random; with *own start* all later fits start at the centres of those
+- *farthest*, *min-max*: build neighbourhoods farthest first, then add random points (*farthest*) or
+  again the farthest points (*min-max*); once each class has a neighbourhood, fits are initialised
+  at the centres of neighbourhoods;
+- *in order*: farthest first until each class has a neighbourhood; then *uncertainty*, with one pair
+  in three at random; with *own start* all later fits are initialised at the centres of these
   neighbourhoods.
 
-``answers.csv`` has 24 draws of seven data sets with the first five strategies, ``order.csv`` 24
-draws of three tables with *farthest* and both orders:
+``answers.csv`` contains 24 draws of seven data sets with the first five strategies. ``order.csv``
+contains 24 draws of three data sets with *random*, *uncertainty*, *farthest* and both variants of
+*in order*:
 
     python benchmarks/asking.py \\
         --strategies "random;information;uncertainty;farthest;min-max"
@@ -34,9 +37,9 @@ draws of three tables with *farthest* and both orders:
         --results .../order.csv \\
         --strategies "random;uncertainty;farthest;in order;in order, own start"
 
-The first takes about half an hour. Each resumes where it was left, since a curve is appended when
-it is finished. ``--draws N``, ``--datasets iris,wine``, ``--strategies 'random;farthest'``,
-``--answers N``, ``--results FILE``; ``--smoke`` is a curve of each strategy on one data set.
+The first command takes about half an hour. A curve is appended once it is finished, so an
+interrupted run can be resumed. Other options are ``--draws N``, ``--answers N`` and ``--smoke``,
+which measures one curve of each strategy on one data set.
 """
 
 from __future__ import annotations
@@ -75,13 +78,18 @@ REAL: dict[str, list[int] | None] = {
 
 
 class Problem(NamedTuple):
-    """A draw: points, classes, wrong answers, and pairs by which fits are judged."""
+    """Draw of points, with the pairs whose answers are wrong, and pairs for scoring fits."""
 
     X: np.ndarray
+    """(N, D) points."""
     y: np.ndarray
+    """(N,) classes."""
     wrong: np.ndarray
+    """(N, N) True above the diagonal if the answer about a pair is wrong."""
     tested: np.ndarray
+    """(300, 2) random pairs for the log score."""
     seed: int
+    """Number of the draw."""
 
     @property
     def n_classes(self) -> int:
@@ -89,19 +97,22 @@ class Problem(NamedTuple):
         return len(np.unique(self.y))
 
     def ask(self, i: int, j: int) -> bool:
-        """Return whether two points belong together, according to a person who may err."""
+        """Return the answer of a simulated person: True if the points belong together."""
         return bool((self.y[i] == self.y[j]) ^ self.wrong[min(i, j), max(i, j)])
 
 
 class Fit(NamedTuple):
-    """A fit with the answers that it was given."""
+    """Fitted mixture, and the answers used in the fit."""
 
     model: ConstrainedGaussianMixture
+    """The fitted mixture."""
     rows: np.ndarray
+    """(n, 3) answers: rows i, j, said."""
     side: SideInformation
+    """The answers as side information."""
 
-    def together(self, problem: Problem, pairs: np.ndarray) -> np.ndarray:
-        """Return p(z_i = z_j)."""
+    def compute_probabilities(self, problem: Problem, pairs: np.ndarray) -> np.ndarray:
+        """Return p(z_i = z_j) for each pair."""
         infer = ENGINES["auto"](self.side.graph)
         return pair_probabilities(problem.X, self.model.parameters_, self.side, pairs, infer)
 
@@ -110,13 +121,13 @@ class Fit(NamedTuple):
 
 
 def draw_problem(name: str, draw: int) -> Problem:
-    """Draw 150 points of a data set, and random pairs by which fits are judged."""
+    """Draw 150 points of a data set, wrong answers, and random pairs for scoring fits."""
     rng = np.random.default_rng([draw, 8])
     data = load(name, random_state=draw) if name in TOYS else load(name)
     X, y = data.X, data.y
     if REAL.get(name):
-        kept = np.isin(y, REAL[name])
-        X, y = X[kept], y[kept]
+        is_kept = np.isin(y, REAL[name])
+        X, y = X[is_kept], y[is_kept]
     rows = rng.permutation(len(X))[:N_POINTS]
     X, y = X[rows], np.unique(y[rows], return_inverse=True)[1]
     X = StandardScaler().fit_transform(X[:, X.std(axis=0) > 0])
@@ -127,16 +138,16 @@ def draw_problem(name: str, draw: int) -> Problem:
     return Problem(X, y, wrong, tested, draw)
 
 
-def fit(problem: Problem, rows: np.ndarray, known: np.ndarray | None = None) -> Fit:
-    """Fit the mixture to the points and the answers so far, (n, 3) rows i, j, said.
+def fit(problem: Problem, rows: np.ndarray, neighbourhoods: np.ndarray | None = None) -> Fit:
+    """Fit the mixture to the points and to (n, 3) answers, rows i, j, said.
 
-    Where there are K neighbourhoods ``known`` (N,), it starts at their centres.
+    If the (N,) neighbourhoods of points include all K classes, initialise at their centres.
     """
     weights = np.where(rows[:, 2] == 1, 1, -1) * -logit(Q)
     preferences = np.column_stack([rows[:, :2], weights])
     centres = None
-    if known is not None and known.max() == problem.n_classes - 1:
-        centres = [problem.X[known == k].mean(axis=0) for k in range(problem.n_classes)]
+    if neighbourhoods is not None and neighbourhoods.max() == problem.n_classes - 1:
+        centres = [problem.X[neighbourhoods == k].mean(axis=0) for k in range(problem.n_classes)]
     model = ConstrainedGaussianMixture(
         problem.n_classes, weights="ignore", reg_covar=1e-2, random_state=problem.seed,
         means_init=centres,
@@ -145,179 +156,179 @@ def fit(problem: Problem, rows: np.ndarray, known: np.ndarray | None = None) -> 
     return Fit(model, rows, SideInformation.build(len(problem.X), preferences=preferences))
 
 
-def judge(problem: Problem, found: Fit) -> tuple[float, float]:
-    """Return ARI, and the log score of the pairs kept for judging."""
-    together = found.together(problem, problem.tested)
-    same = problem.y[problem.tested[:, 0]] == problem.y[problem.tested[:, 1]]
-    p = np.where(same, together, 1 - together)
+def score_fit(problem: Problem, fitted: Fit) -> tuple[float, float]:
+    """Return the adjusted Rand index, and the log score of the 300 random pairs."""
+    p_same = fitted.compute_probabilities(problem, problem.tested)
+    is_same = problem.y[problem.tested[:, 0]] == problem.y[problem.tested[:, 1]]
+    p = np.where(is_same, p_same, 1 - p_same)
     score = np.log((1 - Q) * p + Q * (1 - p)).mean()
-    return adjusted_rand_score(problem.y, found.model.labels_), float(score)
+    return adjusted_rand_score(problem.y, fitted.model.labels_), float(score)
 
 
 # ---------------------------------------------------------------------------- strategies
 
-Ask = Callable[[Problem, int], Iterator[tuple[np.ndarray, Fit]]]
+Strategy = Callable[[Problem, int], Iterator[tuple[np.ndarray, Fit]]]
 
 
-def all_pairs(problem: Problem, rows: np.ndarray) -> np.ndarray:
-    """Return the pairs that have not been asked."""
+def list_open_pairs(problem: Problem, rows: np.ndarray) -> np.ndarray:
+    """Return all pairs of points without an answer."""
     n = len(problem.X)
-    open_ = np.triu(np.ones((n, n), dtype=bool), 1)
+    is_open = np.triu(np.ones((n, n), dtype=bool), 1)
     asked = np.sort(rows[:, :2].astype(int), axis=1)
-    open_[tuple(asked.T)] = False
-    return np.argwhere(open_)
+    is_open[tuple(asked.T)] = False
+    return np.argwhere(is_open)
 
 
-def at_random(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
+def choose_at_random(problem: Problem, fitted: Fit, rng: np.random.Generator) -> np.ndarray:
     """Choose ten random pairs."""
-    return rng.choice(all_pairs(problem, found.rows), BATCH, replace=False)
+    return rng.choice(list_open_pairs(problem, fitted.rows), BATCH, replace=False)
 
 
-def by_information(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
-    """Choose ten informative pairs of different groups, filled up with random ones."""
-    pairs = all_pairs(problem, found.rows)
-    values = answer_information(found.together(problem, pairs), false_apart=Q, false_together=Q)
-    groups = related_groups(len(problem.X), preferences=weighted(found.rows))
+def choose_by_information(problem: Problem, fitted: Fit, rng: np.random.Generator) -> np.ndarray:
+    """Choose ten informative pairs, in different connected components as far as possible."""
+    pairs = list_open_pairs(problem, fitted.rows)
+    p_same = fitted.compute_probabilities(problem, pairs)
+    values = answer_information(p_same, false_apart=Q, false_together=Q)
+    relations = np.column_stack([fitted.rows[:, :2], np.ones(len(fitted.rows))])
+    groups = related_groups(len(problem.X), preferences=relations)
     chosen = choose_pairs(pairs, values, BATCH, groups)
-    rest = np.setdiff1d(np.arange(len(pairs)), chosen)
-    more = rest[np.argsort(-values[rest], kind="stable")][: BATCH - len(chosen)]
-    return pairs[np.concatenate([chosen, more])]
+    others = np.setdiff1d(np.arange(len(pairs)), chosen)
+    best_others = others[np.argsort(-values[others], kind="stable")][: BATCH - len(chosen)]
+    return pairs[np.concatenate([chosen, best_others])]
 
 
-def by_uncertainty(problem: Problem, found: Fit, rng: np.random.Generator) -> np.ndarray:
+def choose_by_uncertainty(problem: Problem, fitted: Fit, rng: np.random.Generator) -> np.ndarray:
     """Choose ten uncertain points, each with the most certain point of its class."""
-    r = found.model.responsibilities_
-    doubt, z = entr(r).sum(axis=1), r.argmax(axis=1)
-    open_ = {tuple(pair) for pair in all_pairs(problem, found.rows).tolist()}
+    r = fitted.model.responsibilities_
+    entropy, z = entr(r).sum(axis=1), r.argmax(axis=1)
+    open_pairs = {tuple(pair) for pair in list_open_pairs(problem, fitted.rows).tolist()}
     chosen: list[tuple[int, int]] = []
-    for i in np.argsort(-doubt, kind="stable").tolist():
+    for i in np.argsort(-entropy, kind="stable").tolist():
         members = np.flatnonzero(z == z[i])
-        for j in members[np.argsort(doubt[members], kind="stable")].tolist():
-            if (min(i, j), max(i, j)) in open_:
+        for j in members[np.argsort(entropy[members], kind="stable")].tolist():
+            if (min(i, j), max(i, j)) in open_pairs:
                 chosen.append((min(i, j), max(i, j)))
-                open_.discard(chosen[-1])
+                open_pairs.discard(chosen[-1])
                 break
         if len(chosen) == BATCH:
             break
     return np.array(chosen)
 
 
-def weighted(rows: np.ndarray) -> np.ndarray:
-    """Return rows i, j, 1: one relation each."""
-    return np.column_stack([rows[:, :2], np.ones(len(rows))])
+def ask_in_batches(choose: Callable[..., np.ndarray]) -> Strategy:
+    """Return a strategy that chooses ten pairs at a time, by the fit to all answers so far."""
 
-
-def in_batches(choose: Callable[..., np.ndarray]) -> Ask:
-    """Yield a fit after every ten answers; the next questions depend on it."""
-
-    def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
+    def run(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
         rng = np.random.default_rng([problem.seed, 9])
         rows = np.empty((0, 3))
-        found = fit(problem, rows)
-        yield rows, found
+        fitted = fit(problem, rows)
+        yield rows, fitted
         while len(rows) < n_answers:
-            pairs = choose(problem, found, rng)
-            replies = [problem.ask(i, j) for i, j in pairs.tolist()]
-            rows = np.concatenate([rows, np.column_stack([pairs, replies])])
-            found = fit(problem, rows)
-            yield rows, found
+            rows = add_answers(problem, rows, choose(problem, fitted, rng))
+            fitted = fit(problem, rows)
+            yield rows, fitted
 
-    return ask
+    return run
 
 
-def neighbourhoods(problem: Problem, n_answers: int, then: str = "random") -> Any:
-    """Grow neighbourhoods farthest first; the first point depends on the draw."""
+def add_answers(problem: Problem, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the answers so far together with answers about new pairs."""
+    replies = [problem.ask(i, j) for i, j in pairs.tolist()]
+    return np.concatenate([rows, np.column_stack([pairs, replies])])
+
+
+def build_neighbourhoods(problem: Problem, n_answers: int, then: str = "random") -> Any:
+    """Ask about the farthest points, from a first point that depends on the draw."""
     return farthest_first(
         problem.X, problem.ask, n_answers, problem.n_classes, then=then, random_state=problem.seed
     )
 
 
-def by_distance(then: str) -> Ask:
-    """Yield fits after every ten answers about neighbourhoods, started from these."""
+def ask_by_distance(then: str) -> Strategy:
+    """Return a strategy that builds neighbourhoods, and initialises fits at their centres."""
 
-    def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
-        for n in range(0, n_answers + 1, BATCH):
-            # The first n of more questions are the same, but not the neighbourhoods after them.
-            if n == 0:
-                yield np.empty((0, 3)), fit(problem, np.empty((0, 3)))
-                continue
-            asked = neighbourhoods(problem, n, then)
+    def run(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
+        yield np.empty((0, 3)), fit(problem, np.empty((0, 3)))
+        for n in range(BATCH, n_answers + 1, BATCH):
+            # Begin again for each n, to get the neighbourhoods that follow from n answers only.
+            asked = build_neighbourhoods(problem, n, then)
             yield asked.answers, fit(problem, asked.answers.astype(float), asked.neighbourhoods)
 
-    return ask
+    return run
 
 
-def in_order(own_start: bool) -> Ask:
-    """Ask about distant points until each class has one, then uncertain points and checks."""
+def ask_in_order(own_start: bool) -> Strategy:
+    """Return a strategy that asks about distant, then about uncertain and about random points."""
 
-    def ask(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
+    def run(problem: Problem, n_answers: int) -> Iterator[tuple[np.ndarray, Fit]]:
         rng, n = np.random.default_rng([problem.seed, 9]), BATCH
-        while n < n_answers and neighbourhoods(problem, n).neighbourhoods.max() < (
+        while n < n_answers and build_neighbourhoods(problem, n).neighbourhoods.max() < (
             problem.n_classes - 1
         ):
             n += BATCH
-        known = neighbourhoods(problem, n).neighbourhoods if own_start else None
-        for relations, found in by_distance("random")(problem, n):
-            rows = relations.astype(float)
+        known = build_neighbourhoods(problem, n).neighbourhoods if own_start else None
+        for answers, fitted in ask_by_distance("random")(problem, n):
+            rows = answers.astype(float)
             if not own_start and len(rows):
-                found = fit(problem, rows)
-            yield rows, found
+                fitted = fit(problem, rows)
+            yield rows, fitted
         while len(rows) < n_answers:
-            doubt = by_uncertainty(problem, found, rng)[: BATCH - BATCH // 3]
-            so_far = np.concatenate([rows, np.column_stack([doubt, np.zeros(len(doubt))])])
-            rest = rng.choice(all_pairs(problem, so_far), BATCH - len(doubt), replace=False)
-            pairs = np.concatenate([doubt, rest])
-            replies = [problem.ask(i, j) for i, j in pairs.tolist()]
-            rows = np.concatenate([rows, np.column_stack([pairs, replies])])
-            found = fit(problem, rows, known)
-            yield rows, found
+            uncertain = choose_by_uncertainty(problem, fitted, rng)[: BATCH - BATCH // 3]
+            asked = np.concatenate([rows, np.insert(uncertain, 2, 0, axis=1)])
+            open_pairs = list_open_pairs(problem, asked)
+            checks = rng.choice(open_pairs, BATCH - len(uncertain), replace=False)
+            rows = add_answers(problem, rows, np.concatenate([uncertain, checks]))
+            fitted = fit(problem, rows, known)
+            yield rows, fitted
 
-    return ask
+    return run
 
 
-STRATEGIES: dict[str, Ask] = {
-    "random": in_batches(at_random),
-    "information": in_batches(by_information),
-    "uncertainty": in_batches(by_uncertainty),
-    "farthest": by_distance("random"),
-    "min-max": by_distance("min_max"),
-    "in order": in_order(False),
-    "in order, own start": in_order(True),
+STRATEGIES: dict[str, Strategy] = {
+    "random": ask_in_batches(choose_at_random),
+    "information": ask_in_batches(choose_by_information),
+    "uncertainty": ask_in_batches(choose_by_uncertainty),
+    "farthest": ask_by_distance("random"),
+    "min-max": ask_by_distance("min_max"),
+    "in order": ask_in_order(False),
+    "in order, own start": ask_in_order(True),
 }
 
 
 # ---------------------------------------------------------------------------- main
 
 
-def curve(name: str, strategy: str, draw: int, n_answers: int) -> list[tuple[Any, ...]]:
-    """Return the rows of one curve."""
+def measure_curve(name: str, strategy: str, draw: int, n_answers: int) -> list[tuple[Any, ...]]:
+    """Return the rows of one curve: the scores of a strategy after every ten answers."""
     problem = draw_problem(name, draw)
-    found = []
+    curve = []
     for rows, fitted in STRATEGIES[strategy](problem, n_answers):
-        ari, score = judge(problem, fitted)
-        found.append((name, strategy, draw, len(rows), f"{ari:.4f}", f"{score:.4f}"))
-    return found
+        ari, score = score_fit(problem, fitted)
+        curve.append((name, strategy, draw, len(rows), f"{ari:.4f}", f"{score:.4f}"))
+    return curve
 
 
-def finished(path: Path) -> set[tuple[str, str, int]]:
-    """Return the curves that a file has."""
+def read_finished_curves(path: Path) -> set[tuple[str, str, int]]:
+    """Return data set, strategy and draw of each curve in a file of results."""
     if not path.exists():
         return set()
     with open(path, newline="", encoding="utf-8") as file:
         return {(r["dataset"], r["strategy"], int(r["draw"])) for r in csv.DictReader(file)}
 
 
-def append(path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = COLUMNS) -> None:
-    """Append a whole curve at once, so an interrupt leaves no part of one."""
-    new = not path.exists()
+def append_curve(
+    path: Path, rows: list[tuple[Any, ...]], columns: tuple[str, ...] = COLUMNS
+) -> None:
+    """Append all rows of a curve at once, so that an interrupt leaves no incomplete curve."""
+    is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerows([columns, *rows] if new else rows)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([columns, *rows] if is_new else rows)
 
 
 def main() -> None:
-    """Run draw by draw, so the file can be compared at any time."""
+    """Measure all missing curves, draw by draw, so that partial results are comparable."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--answers", type=int, default=80)
@@ -325,19 +336,19 @@ def main() -> None:
     parser.add_argument("--strategies", default=";".join(STRATEGIES))
     parser.add_argument("--results", type=Path, default=FILE)
     parser.add_argument("--smoke", action="store_true", help="two batches of iris, in seconds")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    names, draws, n_answers = given.datasets.split(","), given.draws, given.answers
-    if given.smoke:
+    names, draws, n_answers = options.datasets.split(","), options.draws, options.answers
+    if options.smoke:
         names, draws, n_answers = ["iris"], 1, 2 * BATCH
-    ways = given.strategies.split(";")
-    tasks = [(n, s, d) for d in range(draws) for n in names for s in ways]
-    there, began = finished(given.results), time.monotonic()
+    strategies = options.strategies.split(";")
+    tasks = [(n, s, d) for d in range(draws) for n in names for s in strategies]
+    finished, start = read_finished_curves(options.results), time.monotonic()
     for i, task in enumerate(tasks, start=1):
-        if task not in there:
-            append(given.results, curve(*task, n_answers))
-            took = time.monotonic() - began
-            print(f"{i}/{len(tasks)} {' '.join(map(str, task))}, {took:.0f} s", file=sys.stderr)
+        if task not in finished:
+            append_curve(options.results, measure_curve(*task, n_answers))
+            seconds = time.monotonic() - start
+            print(f"{i}/{len(tasks)} {' '.join(map(str, task))}, {seconds:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

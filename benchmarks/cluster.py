@@ -1,15 +1,17 @@
-"""Measure memory and time per iteration of large fits: in blocks, on workers, from a disk.
+"""Measure memory and time per iteration of large fits: in blocks, on workers, and from a disk.
 
-Memory: the most that a fit takes beside its points, by ``tracemalloc``, with responsibilities and
-without, of points in memory and on a disk. Time: iterations on points that are generated on the
-workers of a ``distributed.LocalCluster``, one thread each: the processor's time of all workers, and
-that of the process that adds and maximises; a clock would count other programs, too. The start is
-given, so that the difference between fits of few and of more iterations is iterations alone. How
-long larger problems on more workers would take is for the page to say, which extrapolates.
+*Memory* is the peak memory of a fit beyond its points, by ``tracemalloc``: with and without stored
+responsibilities, for points in memory and on a disk. *Time* is the processor time of an iteration
+on points that are generated on the workers of a ``distributed.LocalCluster``, with one thread each:
+the time of all workers together, and the time of the process that adds their results and runs the
+M-step. (The wall time would also count other programs.) The initial parameters are given, so the
+difference between a long and a short fit consists of iterations only. The page "How fast is it?"
+extrapolates to larger problems and more workers.
 
     python benchmarks/cluster.py
 
-``--repeats N`` for more rounds, ``--smoke`` for small problems. Without Dask only memory.
+``--repeats N`` sets the number of rounds, ``--smoke`` uses small problems. If Dask is not
+installed, only memory is measured.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ CENTRES = MANY_CENTRES[:K]
 CASES = {(f"{w} workers", n) for w in WORKERS for n in SIZES} | {(MEMORY, N_IN_MEMORY)}
 
 
-def points(n_points: int, seed: int) -> np.ndarray:
-    """Draw round clumps about the centres."""
+def draw_points(n_points: int, seed: int) -> np.ndarray:
+    """Draw points of round Gaussian clusters."""
     rng = np.random.default_rng(seed)
     return CENTRES[rng.integers(K, size=n_points)] + rng.normal(size=(n_points, D))
 
 
-def model(max_iter: int, centres: np.ndarray = CENTRES) -> ConstrainedGaussianMixture:
-    """Return an estimator with a given start."""
+def build_model(max_iter: int, centres: np.ndarray = CENTRES) -> ConstrainedGaussianMixture:
+    """Return a mixture with given initial parameters."""
     k = len(centres)
     return ConstrainedGaussianMixture(
         k, weights_init=np.full(k, 1 / k), means_init=centres + 0.5, max_iter=max_iter, tol=0,
@@ -57,67 +59,67 @@ def model(max_iter: int, centres: np.ndarray = CENTRES) -> ConstrainedGaussianMi
 # ---------------------------------------------------------------------------- memory
 
 
-def peak(fit: Callable[[], object]) -> common.Measured:
-    """Return seconds and peak MiB of a fit."""
+def measure_peak_memory(fit: Callable[[], object]) -> common.Measured:
+    """Return seconds and peak memory (MiB) of a fit."""
     tracemalloc.start()
-    began = time.perf_counter()
+    start = time.perf_counter()
     fit()
-    took = time.perf_counter() - began
-    most = tracemalloc.get_traced_memory()[1] / 2**20
+    seconds = time.perf_counter() - start
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    return took, {"MiB": most}
+    return seconds, {"MiB": peak}
 
 
-def memory(n_points: int, folder: Path) -> dict[str, list[common.Measured]]:
-    """Measure the memory of fits to points in memory and on a disk, beside the full table's."""
-    X = np.asfortranarray(points(n_points, 0))
-    stored = np.memmap(folder / "points", dtype=np.float32, mode="w+", shape=X.shape)
-    stored[:] = X
-    without = model(2, MANY_CENTRES)
-    whole = model(2, MANY_CENTRES).set_params(store_responsibilities=True)
+def measure_memory(n_points: int, folder: Path) -> dict[str, list[common.Measured]]:
+    """Measure the memory of fits to points in memory and on a disk, and of the points."""
+    X = np.asfortranarray(draw_points(n_points, 0))
+    on_disk = np.memmap(folder / "points", dtype=np.float32, mode="w+", shape=X.shape)
+    on_disk[:] = X
+    model = build_model(2, MANY_CENTRES)
+    storing = build_model(2, MANY_CENTRES).set_params(store_responsibilities=True)
     return {
         "points themselves": [(None, {"MiB": X.nbytes / 2**20})],
-        "with responsibilities": [peak(partial(whole.fit, X))],
-        "without": [peak(partial(without.fit, X))],
-        "on a disk": [peak(partial(without.fit, stored))],
+        "with responsibilities": [measure_peak_memory(partial(storing.fit, X))],
+        "without": [measure_peak_memory(partial(model.fit, X))],
+        "on a disk": [measure_peak_memory(partial(model.fit, on_disk))],
     }
 
 
 # ---------------------------------------------------------------------------- workers
 
 
-def generated(n_points: int, block_info: Any = None) -> np.ndarray:
-    """Generate a chunk on the worker that needs it, from a seed of its own."""
-    return points(n_points, 1 + (block_info[None]["chunk-location"][0] if block_info else 0))
+def draw_chunk(n_points: int, block_info: Any = None) -> np.ndarray:
+    """Draw the points of a chunk of a dask.array, with a seed that depends on its position."""
+    return draw_points(n_points, 1 + (block_info[None]["chunk-location"][0] if block_info else 0))
 
 
-def on_workers(n_points: int, chunk: int) -> Any:
-    """Return a dask.array whose chunks are all on workers."""
+def draw_on_workers(n_points: int, chunk: int) -> Any:
+    """Return a dask.array whose chunks are drawn on workers."""
     import dask.array as da
 
     shape = ((chunk,) * (n_points // chunk), (D,))
-    make, meta = partial(generated, chunk), np.empty((0, 0))
-    return da.map_blocks(make, chunks=shape, dtype=float, meta=meta)
+    draw, meta = partial(draw_chunk, chunk), np.empty((0, 0))
+    return da.map_blocks(draw, chunks=shape, dtype=float, meta=meta)
 
 
-def clocks(client: Any) -> np.ndarray:
+def read_clocks(client: Any) -> np.ndarray:
     """Return the processor time of all workers together, and of this process."""
     of_workers = sum(client.run(time.process_time).values())
     return np.array([of_workers, time.process_time()])
 
 
-def per_iteration(X: Any, client: Any) -> np.ndarray:
-    """Return seconds of an iteration by each of the clocks."""
-    took = []
+def measure_iteration(X: Any, client: Any) -> np.ndarray:
+    """Return the processor times of an iteration: of all workers, and of this process."""
+    times = []
     for n_iterations in (SHORT, LONG):
-        began = clocks(client)
-        model(n_iterations).fit(X)
-        took.append(clocks(client) - began)
-    return (took[1] - took[0]) / (LONG - SHORT)
+        start = read_clocks(client)
+        build_model(n_iterations).fit(X)
+        times.append(read_clocks(client) - start)
+    return (times[1] - times[0]) / (LONG - SHORT)
 
 
-def workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row]:
-    """Return times of an iteration by the number of workers and of points."""
+def measure_workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row]:
+    """Measure the times of an iteration for each number of workers and of points."""
     from distributed import Client, LocalCluster
 
     rows: list[common.Row] = []
@@ -129,33 +131,34 @@ def workers(sizes: tuple[int, ...], chunk: int, repeats: int) -> list[common.Row
             Client(cluster) as client,
         ):
             for n in sizes:
-                X = on_workers(n, chunk).persist()
-                per_iteration(X, client)  # libraries are loaded, points exist
-                found = np.array([per_iteration(X, client) for _ in range(repeats)]).T
-                took = dict(zip(CLOCKS, found.tolist(), strict=True))
-                rows += common.rows("cluster", f"{n_workers} workers", n, took)
-                middle = "  ".join(f"{name} {np.median(t):.3f} s" for name, t in took.items())
-                print(f"{n:>11,}  {n_workers} workers  {middle}", flush=True)
+                X = draw_on_workers(n, chunk).persist()
+                # The first call loads libraries and draws the points, so it does not count.
+                measure_iteration(X, client)
+                times = np.array([measure_iteration(X, client) for _ in range(repeats)]).T
+                by_clock = dict(zip(CLOCKS, times.tolist(), strict=True))
+                rows += common.yield_rows("cluster", f"{n_workers} workers", n, by_clock)
+                medians = "  ".join(f"{name} {np.median(t):.3f} s" for name, t in by_clock.items())
+                print(f"{n:>11,}  {n_workers} workers  {medians}", flush=True)
     return rows
 
 
 def main() -> None:
-    """Print both tables, and write the files."""
-    options = common.options(__doc__, repeats=3)
+    """Measure memory and times, print both tables and write the files."""
+    options = common.parse_options(__doc__, repeats=3)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(common.head())
+    print(common.format_machine())
     n_points = N_IN_MEMORY // (20 if options.smoke else 1)
     with TemporaryDirectory() as folder:
-        found = memory(n_points, Path(folder))
-    for method, ((_, values),) in found.items():
+        memory = measure_memory(n_points, Path(folder))
+    for method, ((_, values),) in memory.items():
         print(f"{n_points:>11,}  {method:24} {values['MiB']:8.1f} MiB")
-    measured, quality = common.tabulate("cluster", MEMORY, n_points, found)
+    measured, quality = common.tabulate("cluster", MEMORY, n_points, memory)
     try:
         sizes = tuple(n // 20 for n in SIZES) if options.smoke else SIZES
-        measured += workers(sizes, CHUNK // (20 if options.smoke else 1), options.repeats)
+        measured += measure_workers(sizes, CHUNK // (20 if options.smoke else 1), options.repeats)
     except ImportError:
-        common.without("distributed")
-    common.write(options.results, measured)
+        common.report_missing_package("distributed")
+    common.write_times(options.results, measured)
     common.write_quality(options.results, quality)
 
 

@@ -1,20 +1,20 @@
-"""Shared parts of the benchmarks: one thread, times and ratios, options, files of results.
+"""Measure times and ratios, parse options, and write files of results, for all benchmarks.
 
-A script imports this module before anything that computes. Then every linear algebra library runs
-on one thread, and times are of the processor, so that other programs hardly count. What is compared
-is measured in turn, A B A B, in one process, and told by the median of the ratios of neighbours,
-with their quartiles.
+A script must import this module before numpy, so that every linear algebra library runs on one
+thread. Times are processor times, so other programs have little influence. Methods to compare are
+measured in turn (A B A B) in one process, and the result is the median of the ratios of
+neighbouring times, with their quartiles.
 
-A script writes ``<benchmark>.csv`` with a row a measurement, ``quality/<benchmark>.csv`` if it
-measures more than times, and says in ``machine.toml`` where and when that was, among which versions
-and how busy the machine was. Of these the page "How fast is it?" of the book is made.
+A script writes ``<benchmark>.csv`` with a row per measurement, and ``quality/<benchmark>.csv`` if
+it also measures other quantities than times. It records the machine, its load, the date and the
+versions of packages in ``machine.toml``. The page "How fast is it?" of the book shows these files.
 """
 
 from __future__ import annotations
 
 import os
 
-# Before numpy is imported: its libraries read these once.
+# Set these before numpy is imported, because its libraries read them only once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
-# Some measurements use the simulations and scenes of book/reruns/.
+# Some benchmarks use the simulations of book/reruns/.
 sys.path.append(str(BOOK))
 RESULTS = BOOK / "_data" / "benchmarks"
 PACKAGES = (
@@ -52,39 +52,44 @@ PACKAGES = (
 # ------------------------------------------------------------------------------ times
 
 
-def seconds(
-    work: Callable[[], object],
+def measure_seconds(
+    function: Callable[[], object],
     at_least: float = 0.0,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """Return the mean time of a call, over as many calls as take ``at_least``."""
-    n_calls, began = 0, clock()
-    while n_calls == 0 or clock() - began < at_least:
-        work()
+    """Return the mean time of a call in seconds, over all calls within ``at_least`` seconds."""
+    n_calls, start = 0, clock()
+    while n_calls == 0 or clock() - start < at_least:
+        function()
         n_calls += 1
-    return (clock() - began) / n_calls
+    return (clock() - start) / n_calls
 
 
-def in_turn(works: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """Return the times of works in turn (A B A B), so a slow moment affects all of them."""
-    times: dict[str, list[float]] = {name: [] for name in works}
+def measure_in_turn(
+    functions: Mapping[str, Callable[[], float]], repeats: int
+) -> dict[str, list[float]]:
+    """Return times from functions that are called in turn (A B A B).
+
+    If the machine is slow for a moment, this affects all functions.
+    """
+    times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(repeats):
-        for name, measure in works.items():
+        for name, measure in functions.items():
             times[name].append(measure())
     return times
 
 
-def ratios(times: Sequence[float], of: Sequence[float]) -> np.ndarray:
-    """Return sorted ratios of neighbouring times, without failed ones (NaN)."""
-    quotients = np.divide(times, of)
-    return np.sort(quotients[~np.isnan(quotients)])
+def compute_ratios(times: Sequence[float], of: Sequence[float]) -> np.ndarray:
+    """Return the sorted ratios of times measured in turn, without NaN (a failed measurement)."""
+    ratios = np.divide(times, of)
+    return np.sort(ratios[~np.isnan(ratios)])
 
 
-def spread(quotients: np.ndarray, digits: int = 2) -> str:
-    """Return median and quartiles."""
-    if len(quotients) == 0:
+def format_quartiles(values: np.ndarray, digits: int = 2) -> str:
+    """Return the median and the quartiles of values as text."""
+    if len(values) == 0:
         return "-"
-    low, middle, high = (f"{q:.{digits}f}" for q in np.quantile(quotients, [0.25, 0.5, 0.75]))
+    low, middle, high = (f"{q:.{digits}f}" for q in np.quantile(values, [0.25, 0.5, 0.75]))
     return f"{middle} ({low} to {high})"
 
 
@@ -92,29 +97,29 @@ def spread(quotients: np.ndarray, digits: int = 2) -> str:
 
 
 class Options(NamedTuple):
-    """The options of the command line."""
+    """Options of the command line."""
 
     repeats: int
     smoke: bool
     results: Path
 
 
-def options(doc: str, repeats: int, arguments: Sequence[str] | None = None) -> Options:
-    """Parse the options that every script has; ``--smoke`` is one repetition."""
+def parse_options(doc: str, repeats: int, arguments: Sequence[str] | None = None) -> Options:
+    """Parse the options that all scripts have; ``--smoke`` means one repetition."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument(
         "--repeats", type=int, default=repeats, help=f"repetitions (default: {repeats})"
     )
     parser.add_argument("--smoke", action="store_true", help="small problems, once, in seconds")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the results")
-    given = parser.parse_args(arguments)
-    return Options(1 if given.smoke else given.repeats, given.smoke, given.results)
+    options = parser.parse_args(arguments)
+    return Options(1 if options.smoke else options.repeats, options.smoke, options.results)
 
 
-def without(peer: str) -> None:
-    """Print that a peer is not installed, and how to install it."""
+def report_missing_package(package: str) -> None:
+    """Print that a package is not installed, and how to install all packages to compare with."""
     print(
-        f"{peer} is not installed here: it is left out. Everything that is compared:\n"
+        f"{package} is not installed here: it is left out. To install all packages compared:\n"
         "    python -m venv .venv-peers\n"
         "    .venv-peers/bin/python -m pip install -e . -r benchmarks/requirements.txt\n"
         "    make bench BIN=.venv-peers/bin"
@@ -125,7 +130,7 @@ def without(peer: str) -> None:
 
 
 class Row(NamedTuple):
-    """One measurement; it has no seconds if a method refused or failed."""
+    """One time measurement; ``seconds`` is None if the method raised an error."""
 
     benchmark: str
     case: str
@@ -135,25 +140,26 @@ class Row(NamedTuple):
     seconds: float | None
 
 
-def rows(
+def yield_rows(
     benchmark: str, case: str, size: int, times: Mapping[str, Iterable[float]]
 ) -> Iterable[Row]:
-    """Return the rows of times from :func:`in_turn`."""
-    for method, measured in times.items():
-        for repetition, took in enumerate(measured):
-            yield Row(benchmark, case, size, method, repetition, None if np.isnan(took) else took)
+    """Yield a row for each time from :func:`measure_in_turn`."""
+    for method, method_times in times.items():
+        for repetition, seconds in enumerate(method_times):
+            is_missing = np.isnan(seconds)
+            yield Row(benchmark, case, size, method, repetition, None if is_missing else seconds)
 
 
-def write(folder: Path, measured: Sequence[Row]) -> None:
-    """Write the file of a benchmark with four digits, and its table in ``machine.toml``."""
-    (benchmark,) = {row.benchmark for row in measured}
+def write_times(folder: Path, rows: Sequence[Row]) -> None:
+    """Write the times of a benchmark with four digits, and describe the machine."""
+    (benchmark,) = {row.benchmark for row in rows}
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{benchmark}.csv", "w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(Row._fields)
-        for *head, took in measured:
-            out.writerow([*head, "" if took is None else f"{took:.4g}"])
-    _tell_machine(folder / "machine.toml", benchmark)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Row._fields)
+        for *fields, seconds in rows:
+            writer.writerow([*fields, "" if seconds is None else f"{seconds:.4g}"])
+    _write_machine(folder / "machine.toml", benchmark)
 
 
 class Quality(NamedTuple):
@@ -169,38 +175,38 @@ class Quality(NamedTuple):
 
 
 Measured = tuple[float | None, dict[str, float]]
-"""What a method did in one draw: seconds, none if it refused, and what is no time."""
+"""Seconds of a method in one draw (None if it raised an error), and its other quantities."""
 
 
 def tabulate(
     benchmark: str, case: str, size: int, measured: Mapping[str, Sequence[Measured]]
 ) -> tuple[list[Row], list[Quality]]:
-    """Return the rows of both files from the measurements of each method and draw."""
+    """Return rows of times and rows of other quantities, from measurements by method and draw."""
     times: list[Row] = []
     quality: list[Quality] = []
     for method, draws in measured.items():
-        for repetition, (seconds, found) in enumerate(draws):
-            place = benchmark, case, size, method, repetition
-            times.append(Row(*place, seconds))
-            quality += [Quality(*place, *item) for item in found.items()]
+        for repetition, (seconds, quantities) in enumerate(draws):
+            fields = benchmark, case, size, method, repetition
+            times.append(Row(*fields, seconds))
+            quality += [Quality(*fields, *item) for item in quantities.items()]
     return times, quality
 
 
-def write_quality(folder: Path, found: Sequence[Quality]) -> None:
-    """Write the file of a benchmark in the folder ``quality`` with four digits."""
-    (benchmark,) = {row.benchmark for row in found}
+def write_quality(folder: Path, rows: Sequence[Quality]) -> None:
+    """Write the other quantities of a benchmark to the folder ``quality``, with four digits."""
+    (benchmark,) = {row.benchmark for row in rows}
     (folder / "quality").mkdir(parents=True, exist_ok=True)
     with open(folder / "quality" / f"{benchmark}.csv", "w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(Quality._fields)
-        for *head, value in found:
-            out.writerow([*head, f"{value:.4g}"])
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Quality._fields)
+        for *fields, value in rows:
+            writer.writerow([*fields, f"{value:.4g}"])
 
 
-def _tell_machine(path: Path, benchmark: str) -> None:
-    """Write this benchmark's table into the file that describes the machines."""
+def _write_machine(path: Path, benchmark: str) -> None:
+    """Write a description of this machine to the file, as the table of this benchmark."""
     tables = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    tables[benchmark] = machine()
+    tables[benchmark] = describe_machine()
     lines = ["# Where and when each file was measured; written by benchmarks/common.py."]
     for name in sorted(tables):
         lines += ["", f"[{name}]"]
@@ -211,26 +217,26 @@ def _tell_machine(path: Path, benchmark: str) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def machine() -> dict[str, str | int | float]:
-    """Return processor, versions, day, and the load of the last five minutes."""
-    found: dict[str, str | int | float] = {
-        "processor": processor(),
+def describe_machine() -> dict[str, str | int | float]:
+    """Return processor, load of the last five minutes, date, and versions of packages."""
+    facts: dict[str, str | int | float] = {
+        "processor": get_processor_name(),
         "cores": os.cpu_count() or 1,
         "load": round(os.getloadavg()[1], 1) if hasattr(os, "getloadavg") else 0.0,
         "date": date.today().isoformat(),
         "python": platform.python_version(),
-        "blas": blas(),
+        "blas": get_blas_name(),
     }
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            facts[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return facts
 
 
-def processor() -> str:
-    """Return the model's name."""
+def get_processor_name() -> str:
+    """Return the model name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -239,13 +245,13 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def blas() -> str:
+def get_blas_name() -> str:
     """Return name and version of the linear algebra library that numpy was built with."""
-    found = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return f"{found['name']} {found['version']}"
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return f"{blas['name']} {blas['version']}"
 
 
-def head() -> str:
-    """Return one line on the machine, for the top of the output."""
-    facts = machine()
+def format_machine() -> str:
+    """Return the description of the machine as one line of text."""
+    facts = describe_machine()
     return f"{facts.pop('processor')}, " + ", ".join(f"{key} {facts[key]}" for key in facts)

@@ -1,19 +1,20 @@
-"""Measure the interview after 10, 20 and 40 questions, beside other rules of asking.
+"""Measure the accuracy of the interview after 10, 20 and 40 questions, and of other strategies.
 
-Writes ``book/_data/asking/interview.csv``, a row for each fit, with the columns
+The results are in ``book/_data/asking/interview.csv``, with one row per fit and the columns
 
-- ``dataset``, ``strategy``, ``draw``: the same draw of 150 points for all strategies, as in
+- ``dataset``, ``strategy``, ``draw``: all strategies get the same draws of 150 points, those of
   ``asking.py``;
-- ``wrong``, ``unsure``: shares of questions whose answer is wrong, or "unsure";
-- ``questions``: number of questions asked, "unsure" included;
-- ``accuracy``: share of points in the right group, groups matched to classes.
+- ``wrong``, ``unsure``: share of questions whose answer is wrong, or "unsure";
+- ``questions``: number of questions asked, including those answered by "unsure";
+- ``accuracy``: share of points in the right group, with groups matched to classes.
 
-*interview* is ``cgmm.decide.Interview``. With *interview at random* it is given answers about
-random pairs, so only its fits and its choice among them are its own. *random*, *uncertainty*,
-*farthest* and *in order* are strategies of ``asking.py``; they know no "unsure", so with a share u
-of unsure answers they get (1 - u) as many answers. *AIPC*, *NPU* and *MinMax* are those of
-scikit-query 0.4.2; NPU gets the partition of a new fit after every ten questions. Their answers,
-too, are fitted as in ``asking.py``.
+*interview* is ``cgmm.decide.Interview``. *interview at random* is the same class with answers about
+random pairs, so it differs from *random* only by its fits and by the choice between them. *random*,
+*uncertainty*, *farthest* and *in order* are strategies of ``asking.py``. They do not support
+"unsure", so if a share u of answers is unsure, they get (1 - u) times as many answers. *AIPC*,
+*NPU* and *MinMax* are strategies of scikit-query 0.4.2; NPU gets the partition of a new fit after
+every ten questions. Answers to all other strategies than the interview are fitted as in
+``asking.py``.
 
 scikit-query requires older versions of numpy, scipy and matplotlib than the locked ones, but these
 strategies run with both. Install it with the packages that it imports:
@@ -23,10 +24,10 @@ strategies run with both. Install it with the packages that it imports:
 
     python benchmarks/interview.py --draws 24
 
-takes some ten minutes of processor time for each share of wrong answers. It resumes where it was
-left, since a curve is written when it is finished. ``--wrong 0,0.05`` and ``--unsure 0`` change the
-person; ``--datasets``, ``--strategies`` and ``--results`` are those of ``asking.py``; ``--smoke``
-is one curve of the interview.
+This takes about ten minutes of processor time for each share of wrong answers. A curve is written
+once it is finished, so an interrupted run can be resumed. ``--wrong 0,0.05`` and ``--unsure 0``
+change the simulated person; ``--datasets``, ``--strategies`` and ``--results`` are those of
+``asking.py``; ``--smoke`` measures one curve of the interview.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ AT = (10, 20, 40)
 
 
 class Person:
-    """A simulated person, who always answers the same pair in the same way."""
+    """Simulated person, who always gives the same reply about a pair."""
 
     def __init__(self, name: str, draw: int, wrong: float, unsure: float) -> None:
         self.problem = asking.draw_problem(name, draw)
@@ -65,20 +66,23 @@ class Person:
         self.is_unsure = rng.random((n, n)) < unsure
 
     def reply(self, i: int, j: int) -> str:
-        """Return one of the interview's three replies."""
+        """Return the reply about two points: "same", "different" or "unsure"."""
         if self.is_unsure[min(i, j), max(i, j)]:
             return "unsure"
         return "same" if self.problem.ask(i, j) else "different"
 
 
 class Oracle:
-    """The person in the form of scikit-query: with a budget, and an error for "unsure"."""
+    """Adapter of a simulated person to scikit-query, with a budget of questions.
+
+    It raises an error instead of the reply "unsure".
+    """
 
     def __init__(self, person: Person, budget: int, rows: list[tuple[int, int, bool]]) -> None:
         self.person, self.budget, self.rows, self.queries = person, budget, rows, 0
 
     def query(self, i: int, j: int) -> bool:
-        """Answer, and store the answer."""
+        """Return True for the reply "same" and False for "different", and store the answer."""
         from skquery.exceptions import EmptyBudgetError, NoAnswerError
 
         if self.queries == self.budget:
@@ -91,8 +95,8 @@ class Oracle:
         return reply == "same"
 
 
-def by_interview(person: Person) -> Iterator[np.ndarray]:
-    """Return the labels after 10, 20 and 40 questions."""
+def run_interview(person: Person) -> Iterator[np.ndarray]:
+    """Yield the labels of an interview after 10, 20 and 40 questions."""
     problem = person.problem
     interview = Interview(problem.X, problem.n_classes, random_state=problem.seed)
     for n in range(max(AT)):
@@ -102,8 +106,8 @@ def by_interview(person: Person) -> Iterator[np.ndarray]:
             yield interview.labels_
 
 
-def by_random_pairs(person: Person) -> Iterator[np.ndarray]:
-    """Return the labels of an interview that is given answers about random pairs."""
+def run_interview_at_random(person: Person) -> Iterator[np.ndarray]:
+    """Yield the labels of an interview with answers about 10, 20 and 40 random pairs."""
     X, K, seed = person.problem.X, person.problem.n_classes, person.problem.seed
     rng = np.random.default_rng([seed, 9])
     with TemporaryDirectory() as folder:
@@ -116,52 +120,51 @@ def by_random_pairs(person: Person) -> Iterator[np.ndarray]:
                 yield Interview(X, K, path=path, random_state=seed).labels_
 
 
-def by_strategy(name: str, person: Person, unsure: float) -> Iterator[np.ndarray]:
-    """Return labels of a strategy of ``asking.py``, which gets the answers that are not unsure."""
-    found = {len(rows): fit for rows, fit in asking.STRATEGIES[name](person.problem, max(AT))}
+def run_strategy(name: str, person: Person, unsure: float) -> Iterator[np.ndarray]:
+    """Yield the labels of a strategy of ``asking.py``, with fewer answers if some are unsure."""
+    fit_of = {len(rows): fit for rows, fit in asking.STRATEGIES[name](person.problem, max(AT))}
     for n in AT:
-        n_given = min(len(found[max(k for k in found if k <= n)].rows), round((1 - unsure) * n))
-        rows = found[max(k for k in found if k <= n)].rows[:n_given]
+        rows = fit_of[max(k for k in fit_of if k <= n)].rows[: round((1 - unsure) * n)]
         yield asking.fit(person.problem, rows.astype(float)).model.labels_
 
 
-def by_peer(name: str, person: Person) -> Iterator[np.ndarray]:
-    """Return labels from the answers that a strategy of scikit-query asks for."""
+def run_scikit_query(name: str, person: Person) -> Iterator[np.ndarray]:
+    """Yield the labels of fits to answers that a strategy of scikit-query asks for."""
     import skquery.pairwise
 
     problem, rows = person.problem, list[tuple[int, int, bool]]()
     np.random.seed(problem.seed)  # noqa: NPY002
-    rule, fitted = getattr(skquery.pairwise, name)(), asking.fit(problem, np.empty((0, 3)))
+    strategy, fitted = getattr(skquery.pairwise, name)(), asking.fit(problem, np.empty((0, 3)))
     for n, before in zip(AT, (0, *AT), strict=False):
         if name == "AIPC":
-            # It chooses all its questions at once.
+            # AIPC chooses all its questions at once, so begin again for each number of questions.
             rows, before = [], 0
-            rule = skquery.pairwise.AIPC()
+            strategy = skquery.pairwise.AIPC()
         for budget in [10] * ((n - before) // 10) if name == "NPU" else [n - before]:
             known = {"partition": fitted.model.labels_, "n_clusters": problem.n_classes}
-            rule.fit(problem.X, Oracle(person, budget, rows), **known)
+            strategy.fit(problem.X, Oracle(person, budget, rows), **known)
             fitted = asking.fit(problem, np.array(rows, dtype=float).reshape(-1, 3))
         yield fitted.model.labels_
 
 
-def curve(task: tuple[str, str, int, float, float]) -> list[tuple[Any, ...]]:
-    """Return the rows of one curve."""
+def measure_curve(task: tuple[str, str, int, float, float]) -> list[tuple[Any, ...]]:
+    """Return the rows of one curve: accuracies of a strategy after 10, 20 and 40 questions."""
     name, strategy, draw, wrong, unsure = task
     person = Person(name, draw, wrong, unsure)
     if strategy == "interview":
-        found = by_interview(person)
+        labels = run_interview(person)
     elif strategy == "interview at random":
-        found = by_random_pairs(person)
+        labels = run_interview_at_random(person)
     elif strategy in asking.STRATEGIES:
-        found = by_strategy(strategy, person, unsure)
+        labels = run_strategy(strategy, person, unsure)
     else:
-        found = by_peer(strategy, person)
+        labels = run_scikit_query(strategy, person)
     y = person.problem.y
-    return [(*task, n, f"{matched_accuracy(y, z):.4f}") for n, z in zip(AT, found, strict=True)]
+    return [(*task, n, f"{matched_accuracy(y, z):.4f}") for n, z in zip(AT, labels, strict=True)]
 
 
-def finished(path: Path) -> set[tuple[str, ...]]:
-    """Return the curves that a file has."""
+def read_finished_curves(path: Path) -> set[tuple[str, ...]]:
+    """Return the first five columns of each curve in a file of results."""
     if not path.exists():
         return set()
     with open(path, newline="", encoding="utf-8") as file:
@@ -169,7 +172,7 @@ def finished(path: Path) -> set[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Run all curves, draw by draw."""
+    """Measure all curves that the file of results does not contain yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--datasets", default=DATASETS)
@@ -178,18 +181,20 @@ def main() -> None:
     parser.add_argument("--unsure", default="0.1")
     parser.add_argument("--results", type=Path, default=FILE)
     parser.add_argument("--smoke", action="store_true", help="one curve of iris")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    names, ways = given.datasets.split(","), given.strategies.split(",")
-    rates = product(*([float(q) for q in text.split(",")] for text in (given.wrong, given.unsure)))
+    names, strategies = options.datasets.split(","), options.strategies.split(",")
+    shares = ([float(q) for q in text.split(",")] for text in (options.wrong, options.unsure))
     tasks = [
-        (name, way, draw, *rate)
-        for draw, rate, name, way in product(range(given.draws), list(rates), names, ways)
+        (name, strategy, draw, *rates)
+        for draw, rates, name, strategy in product(
+            range(options.draws), list(product(*shares)), names, strategies
+        )
     ]
-    there = finished(given.results)
-    for i, task in enumerate(tasks[:1] if given.smoke else tasks, start=1):
-        if tuple(map(str, task)) not in there:
-            asking.append(given.results, curve(task), COLUMNS)
+    finished = read_finished_curves(options.results)
+    for i, task in enumerate(tasks[:1] if options.smoke else tasks, start=1):
+        if tuple(map(str, task)) not in finished:
+            asking.append_curve(options.results, measure_curve(task), COLUMNS)
             print(f"{i}/{len(tasks)} {' '.join(map(str, task))}", file=sys.stderr)
 
 

@@ -1,14 +1,14 @@
-"""Combine kinds of side information on one real table: what each costs and gains.
+"""Measure how much time each kind of side information takes, and how much accuracy it gains.
 
-The table is of handwritten digits, 1,797 images in their ten leading directions. Somebody has named
-thirty images; forty pairs are certain to show one digit (must-links), and eighty to show two
-(cannot-links); and two hundred answers were bought, of which one in ten is wrong (preferences,
-weighed so). A fit gets nothing, one of the four, or all: the same points, the same ten starts.
-Gains are paired over draws of the knowledge.
+The table contains 1,797 images of handwritten digits, as ten principal components. There are labels
+of thirty images, forty must-links, eighty cannot-links, and 200 answers of which one in ten is
+wrong, as preferences with the corresponding certainty. Fits to the same points, with the same ten
+restarts, get no side information, one of these four kinds, or all kinds at once. Gains are paired
+over draws of the side information.
 
     python benchmarks/kinds.py
 
-``--repeats N`` for more draws, ``--smoke`` for one.
+``--repeats N`` sets the number of draws; ``--smoke`` means one.
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ CASES = {(CASE, N_POINTS)}
 NOTHING, ALL = "nothing", "all at once"
 
 
-def knowledge(y: np.ndarray, seed: int) -> dict[str, dict[str, np.ndarray]]:
-    """Draw the keyword arguments of ``fit`` for each kind of side information."""
+def draw_side_information(y: np.ndarray, seed: int) -> dict[str, dict[str, np.ndarray]]:
+    """Draw each kind of side information, as keyword arguments of ``fit``."""
     rng = np.random.default_rng(seed)
     links = scenarios.random_pairs(y, len(y) // 2, random_state=rng)
-    asked = scenarios.flip(
+    relations = scenarios.flip(
         scenarios.random_pairs(y, 200, random_state=rng), ERROR_RATE, random_state=rng
     )
-    answers = scenarios.preferences(*asked, certainty=1 - ERROR_RATE)
+    answers = scenarios.preferences(*relations, certainty=1 - ERROR_RATE)
     single = {
         "labels": {"labels": scenarios.partial_labels(y, 30, random_state=rng)},
         "must-links": {"must_link": links.must_link[:40]},
         "cannot-links": {"cannot_link": links.cannot_link[:80]},
         "answers": {"preferences": answers},
     }
-    every = {name: relations for kind in single.values() for name, relations in kind.items()}
-    return {NOTHING: {}, **single, ALL: every}
+    every_kind = {name: rows for kind in single.values() for name, rows in kind.items()}
+    return {NOTHING: {}, **single, ALL: every_kind}
 
 
-def fits(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, common.Measured]:
-    """Return seconds, iterations and adjusted Rand index of the fit with each kind."""
+def measure_fits(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, common.Measured]:
+    """Return seconds, adjusted Rand index and iterations of a fit with each kind."""
     measured: dict[str, common.Measured] = {}
-    for name, known in knowledge(y, seed).items():
+    for name, known in draw_side_information(y, seed).items():
         model = ConstrainedGaussianMixture(
             10, reg_covar=1.0, max_iter=300, init_params="k-means++", n_init=10, random_state=seed
         )
-        seconds = common.seconds(lambda m=model, k=known: m.fit(X, **k))
+        seconds = common.measure_seconds(lambda m=model, k=known: m.fit(X, **k))
         ari = adjusted_rand_score(y, model.labels_)
         measured[name] = seconds, {"ARI": ari, "iterations": model.n_iter_}
     return measured
 
 
 def report(draws: list[dict[str, common.Measured]]) -> None:
-    """Print a line for each kind: time relative to a plain fit, mean ARI, and its gain."""
+    """Print a line for each kind: time relative to a fit without relations, mean ARI, and gain."""
     plain = np.array([draw[NOTHING][0] for draw in draws])
     for name in draws[0]:
-        took = np.array([draw[name][0] for draw in draws])
+        times = np.array([draw[name][0] for draw in draws])
         ari = [draw[name][1]["ARI"] for draw in draws]
-        line = f"{name:14}{np.median(took):7.2f} s  {common.spread(common.ratios(took, of=plain))}"
-        line += f"  ARI {np.mean(ari):.3f}"
+        ratios = common.format_quartiles(common.compute_ratios(times, of=plain))
+        line = f"{name:14}{np.median(times):7.2f} s  {ratios}  ARI {np.mean(ari):.3f}"
         if len(draws) >= FEWEST_DRAWS:
             for other in (NOTHING, ALL):
                 theirs = [draw[other][1]["ARI"] for draw in draws]
@@ -79,16 +79,16 @@ def report(draws: list[dict[str, common.Measured]]) -> None:
 
 def main() -> None:
     """Measure, print the results, and write both files."""
-    options = common.options(__doc__, repeats=12)
+    options = common.parse_options(__doc__, repeats=12)
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, y, *_ = load(CASE)
     X = PCA(N_DIMS, random_state=0).fit_transform(X)
-    draws = [fits(X, y, seed) for seed in range(options.repeats)]
-    print(common.head())
+    draws = [measure_fits(X, y, seed) for seed in range(options.repeats)]
+    print(common.format_machine())
     report(draws)
     measured = {name: [draw[name] for draw in draws] for name in draws[0]}
     times, quality = common.tabulate("kinds", CASE, len(X), measured)
-    common.write(options.results, times)
+    common.write_times(options.results, times)
     common.write_quality(options.results, quality)
 
 

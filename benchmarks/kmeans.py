@@ -1,21 +1,22 @@
-"""Compare constrained K-means with active-semi-supervised-clustering 0.0.1, in turn.
+"""Compare the time and quality of constrained K-means with active-semi-supervised-clustering 0.0.1.
 
-The peer is no requirement of the book, see benchmarks/requirements.txt; without it only cgmm is
-measured. ``--repeats N`` for more sets of pairs (of digits at most three), ``--smoke`` for one of
-wine. Each fit is one run from each package's own start with its own settings. The ratio is peer /
-cgmm: above one means that cgmm is faster. The packages need different numbers of iterations, so the
-ratio of the times an iteration stands beside it; the time of the start is spread over the
-iterations. Times are of the process, so that other programs do not count.
+The book does not require this package (see benchmarks/requirements.txt); if it is not installed,
+only cgmm is measured. ``--repeats N`` sets the number of sets of pairs (at most three for digits);
+``--smoke`` measures one set for wine. Each fit is one restart, with the package's own
+initialisation and defaults. The ratio is peer / cgmm, so cgmm is faster if it is above one. The
+packages need different numbers of iterations, so a second ratio compares the times per iteration,
+in which the time of the initialisation is distributed over the iterations. Times are processor
+times of this process, so other programs do not count.
 
-Pairs are drawn from the true classes. *apart*: no point is in two pairs [lu2007, sect. 5.1.1];
-*overlapping*: both ends are drawn independently, so that relations hang together. All problems are
-feasible, as the true classes satisfy all pairs; a fit that raises an error has failed, and has no
-time.
+Pairs are drawn with their true relations. *apart*: no point is in two pairs [lu2007, sect. 5.1.1].
+*overlapping*: both points are drawn independently, so chains of relations occur. All problems are
+feasible, since the true classes satisfy all relations. A fit that raises an error has failed, and
+has no time.
 
-Nothing of the peer is changed: its imports and arguments work with today's libraries. Three of its
-defects show in the table. A must-link to a point of cluster 0 is not seen, so relations are broken.
-COP-KMeans assigns in a new random order at each iteration, so that on digits it seldom settles and
-runs to its limit of 100. An order that meets a dead end is tried again, up to 1000 times.
+The package is used without changes. Three of its defects affect the table. It ignores must-links to
+points of cluster 0, so relations are broken. COP-KMeans assigns points in a new random order in
+each iteration, so on digits it seldom converges and runs until its limit of 100 iterations. If an
+order leads to a dead end, it tries another one, up to 1000 times.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ except ImportError:
 
 
 class Problem(NamedTuple):
-    """A data set, and the number of pairs of each kind."""
+    """Data set, number and kind of pairs, and method."""
 
     name: str
     n_pairs: int
@@ -49,13 +50,14 @@ class Problem(NamedTuple):
 
     @property
     def case(self) -> str:
+        """Name of the case in the file of results."""
         return f"{self.method}, {self.name}, {self.kind}"
 
 
 PEER = "active-semi-supervised-clustering"
 PROBLEMS = [
-    Problem(*which, method)
-    for which in (
+    Problem(*data, method)
+    for data in (
         ("digits", 500, "apart"),
         ("digits", 500, "overlapping"),
         ("wine", 80, "apart"),
@@ -69,8 +71,8 @@ OURS = {"COP-KMeans": COPKMeans, "PCKMeans": PCKMeans}
 THEIRS = {} if peer is None else {"COP-KMeans": peer.COPKMeans, "PCKMeans": peer.PCKMeans}
 
 
-def draw(y: np.ndarray, problem: Problem, seed: int) -> Relations:
-    """Draw pairs with their true relations."""
+def draw_relations(y: np.ndarray, problem: Problem, seed: int) -> Relations:
+    """Draw random pairs with their true relations."""
     if problem.kind == "apart":
         return random_pairs(y, problem.n_pairs, random_state=seed)
     pairs = np.random.default_rng(seed).integers(len(y), size=(problem.n_pairs, 2))
@@ -80,7 +82,7 @@ def draw(y: np.ndarray, problem: Problem, seed: int) -> Relations:
 
 
 class Fit(NamedTuple):
-    """Time and result of one fit; empty if the fit failed."""
+    """Time and quality of one fit; NaN if the fit failed."""
 
     seconds: float = np.nan
     n_iterations: int = 1
@@ -88,15 +90,17 @@ class Fit(NamedTuple):
     inertia: float = np.nan
 
 
-def fit_ours(name: str, X, n_clusters: int, relations: Relations, seed: int) -> Fit:
+def fit_cgmm(name: str, X, n_clusters: int, relations: Relations, seed: int) -> Fit:
+    """Measure one fit of cgmm."""
     model = OURS[name](n_clusters, random_state=seed)
     known = {"must_link": relations.must_link, "cannot_link": relations.cannot_link}
-    seconds = common.seconds(lambda: model.fit(X, **known))
+    seconds = common.measure_seconds(lambda: model.fit(X, **known))
     broken = sum(broken_relations(model.labels_, *relations))
     return Fit(seconds, len(model.history_), broken, model.inertia_)
 
 
-def fit_theirs(name: str, X, n_clusters: int, relations: Relations, seed: int) -> Fit:
+def fit_peer(name: str, X, n_clusters: int, relations: Relations, seed: int) -> Fit:
+    """Measure one fit of the other package, and count its iterations."""
     model = THEIRS[name](n_clusters=n_clusters)
     calls = []
     assign = model._assign_clusters
@@ -104,7 +108,7 @@ def fit_theirs(name: str, X, n_clusters: int, relations: Relations, seed: int) -
     np.random.seed(seed)  # noqa: NPY002
     known = {"ml": relations.must_link.tolist(), "cl": relations.cannot_link.tolist()}
     try:
-        seconds = common.seconds(lambda: model.fit(X, **known))
+        seconds = common.measure_seconds(lambda: model.fit(X, **known))
     except Exception:
         return Fit()
     broken = sum(broken_relations(model.labels_, *relations))
@@ -113,42 +117,48 @@ def fit_theirs(name: str, X, n_clusters: int, relations: Relations, seed: int) -
 
 
 def compare(problem: Problem, n_repeats: int) -> Iterator[common.Row]:
-    """Fit both in turn on the same pairs, and print a line."""
+    """Measure both packages in turn on the same pairs, print a line, and yield the rows."""
     X, y = DATA[problem.name](return_X_y=True)
-    fitters = {"cgmm": fit_ours} if peer is None else {"cgmm": fit_ours, PEER: fit_theirs}
-    fits: dict[str, list[Fit]] = {name: [] for name in fitters}
+    functions = {"cgmm": fit_cgmm} if peer is None else {"cgmm": fit_cgmm, PEER: fit_peer}
+    fits: dict[str, list[Fit]] = {name: [] for name in functions}
     for seed in range(n_repeats):
-        relations = draw(y, problem, seed)
-        for name, fit in fitters.items():
+        relations = draw_relations(y, problem, seed)
+        for name, fit in functions.items():
             fits[name].append(fit(problem.method, X, len(np.unique(y)), relations, seed))
-    seconds = {name: [fit.seconds for fit in of] for name, of in fits.items()}
-    each = {name: [fit.seconds / fit.n_iterations for fit in of] for name, of in fits.items()}
-    report(problem, fits, seconds, each)
-    each = {f"{name}, an iteration": took for name, took in each.items()}
-    yield from common.rows("kmeans", problem.case, problem.n_pairs, seconds | each)
+    per_fit = {name: [fit.seconds for fit in of] for name, of in fits.items()}
+    per_iteration = {
+        name: [fit.seconds / fit.n_iterations for fit in of] for name, of in fits.items()
+    }
+    report(problem, fits, per_fit, per_iteration)
+    times = per_fit | {f"{name}, an iteration": of for name, of in per_iteration.items()}
+    yield from common.yield_rows("kmeans", problem.case, problem.n_pairs, times)
 
 
-def report(problem: Problem, fits: dict, seconds: dict, each: dict) -> None:
-    """One line of the table."""
+def report(problem: Problem, fits: dict, per_fit: dict, per_iteration: dict) -> None:
+    """Print the line of a problem in the table."""
     line = f"{problem.case:<34}{problem.n_pairs:4d} pairs "
-    line += "".join(f"{1e3 * np.nanmedian(took):9.1f}" for took in seconds.values()) + " ms"
+    line += "".join(f"{1e3 * np.nanmedian(times):9.1f}" for times in per_fit.values()) + " ms"
     if peer is not None:
-        of_fit, of_iteration = (common.ratios(t[PEER], of=t["cgmm"]) for t in (seconds, each))
-        failed = sum(np.isnan(seconds[PEER]))
+        of_fit, of_iteration = (
+            common.compute_ratios(times[PEER], of=times["cgmm"])
+            for times in (per_fit, per_iteration)
+        )
+        failed = sum(np.isnan(per_fit[PEER]))
         broken = [sum(fit.broken for fit in of) for of in fits.values()]
         ours, theirs = (np.array([fit.inertia for fit in of]) for of in fits.values())
-        line += f"  {common.spread(of_fit, 0):<18} {np.median(of_iteration):5.0f}   {failed:3d}   "
-        line += f"{broken[0]:4d} {broken[1]:4d}   {np.nanmedian(ours / theirs):6.3f}"
+        line += f"  {common.format_quartiles(of_fit, 0):<18} {np.median(of_iteration):5.0f}   "
+        line += f"{failed:3d}   {broken[0]:4d} {broken[1]:4d}   "
+        line += f"{np.nanmedian(ours / theirs):6.3f}"
     print(line, flush=True)
 
 
 def main() -> None:
-    """Print the table and write the file."""
-    options = common.options(__doc__, repeats=10)
+    """Measure all problems, print the table and write the file."""
+    options = common.parse_options(__doc__, repeats=10)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(common.head())
+    print(common.format_machine())
     if peer is None:
-        common.without(PEER)
+        common.report_missing_package(PEER)
     print(
         f"at most {options.repeats} sets of pairs; of two columns the first is cgmm\n"
         "problem                                     median time        ratio (quartiles) an iter. "
@@ -159,7 +169,7 @@ def main() -> None:
         if not (options.smoke and problem.name == "digits"):
             n_repeats = min(options.repeats, 3) if problem.name == "digits" else options.repeats
             measured += compare(problem, n_repeats)
-    common.write(options.results, measured)
+    common.write_times(options.results, measured)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Measure the time of each method beside plain K-means as N, K and the relations grow.
+"""Compare the time of each method with that of K-means, for growing N, K and number of relations.
 
-    python benchmarks/methods.py                all of it, a few minutes
+    python benchmarks/methods.py                all cases, a few minutes
     python benchmarks/methods.py --smoke        two sizes of each case, once, in seconds
 
-``--repeats N`` for more sets of points. Where a method refuses, seconds are empty. The methods are
-those of ``reruns.choosing``, each with five starts by k-means++, run until it converges: what a
-user waits for, not what an iteration costs. All take turns on the same points, in one process and
-on one thread; the times are of the process. Compare them by ratios.
+``--repeats N`` sets the number of data sets. If a method raises an error, its seconds are empty.
+The methods are those of ``reruns.choosing``, each with five restarts by k-means++, until
+convergence; so the times are those of whole fits, not of iterations. All methods are measured in
+turn on the same points, in one process on one thread. Times are processor times; compare them by
+ratios.
 
-*apart*: no point is in two relations, so exact inference is in closed form. *overlapping*: both
-ends of a relation are drawn at random; where relations outnumber half of the points, most of them
-hang together, and exact inference grows dear.
+*apart*: no point is in two relations, so exact inference has a closed form. *overlapping*: both
+points of a relation are drawn at random. If there are more relations than half the number of
+points, most of them are connected, and exact inference becomes expensive.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ N_POINTS, N_CLASSES, N_RELATIONS = 1000, 3, 100
 
 
 class Problem(NamedTuple):
-    """One size of one case, with all other sizes at their defaults."""
+    """Size of a case, where all other sizes have their default values."""
 
     case: str
     size: int
@@ -40,7 +41,7 @@ class Problem(NamedTuple):
 
 
 PROBLEMS = [
-    # A tenth of the points in a relation each, so that relations grow as well.
+    # The number of relations is a tenth of the number of points, so it grows as well.
     *(Problem("points", n, n_points=n, n_relations=n // 10) for n in (300, 1000, 3000, 10_000)),
     *(Problem("classes", k, n_classes=k) for k in (2, 3, 5, 10, 20)),
     *(Problem("relations apart", p, n_relations=p) for p in (50, 100, 200, 500)),
@@ -52,7 +53,7 @@ PROBLEMS = [
 CASES = {(p.case, p.size) for p in PROBLEMS}
 
 
-def draw(problem: Problem, seed: int) -> tuple[np.ndarray, Known]:
+def draw_data(problem: Problem, seed: int) -> tuple[np.ndarray, Known]:
     """Draw points of round classes, and true side information."""
     rng = np.random.default_rng(seed)
     truth = sample_truth("spherical", problem.n_classes, rng)
@@ -67,55 +68,56 @@ def draw(problem: Problem, seed: int) -> tuple[np.ndarray, Known]:
     return X, Known(Relations(pairs[together], pairs[~together]), labels)
 
 
-def seconds(fit: Callable) -> float | None:
-    """Return the processor time of one fit, or None if it refuses."""
+def measure_fit(fit: Callable) -> float | None:
+    """Return the processor time of a fit, or None if it raises an error."""
     try:
-        return common.seconds(fit)
+        return common.measure_seconds(fit)
     except (ValueError, RuntimeError):
         return None
 
 
-def rows(problem: Problem, n_repetitions: int) -> Iterator[common.Row]:
-    """Measure all methods in turn, then again on new points."""
+def measure_methods(problem: Problem, n_repetitions: int) -> Iterator[common.Row]:
+    """Measure all methods in turn, on new points in each repetition, and yield the rows."""
     for repetition in range(n_repetitions):
-        X, known = draw(problem, repetition)
+        X, known = draw_data(problem, repetition)
         for method, fit in methods(X, problem.n_classes, known, repetition, "k-means++").items():
             yield common.Row(
-                "methods", problem.case, problem.size, method, repetition, seconds(fit)
+                "methods", problem.case, problem.size, method, repetition, measure_fit(fit)
             )
 
 
-def smallest(problems: list[Problem], n: int) -> list[Problem]:
-    """Return the first sizes of each case."""
+def select_first_sizes(problems: list[Problem], n: int) -> list[Problem]:
+    """Return the first n sizes of each case."""
     cases = dict.fromkeys(p.case for p in problems)
     return [p for case in cases for p in [q for q in problems if q.case == case][:n]]
 
 
 def report(problem: Problem, measured: list[common.Row]) -> None:
-    """Print the median ratio of each method to plain K-means in the same repetition."""
+    """Print the median ratio of each method's time to that of K-means on the same points."""
     times: dict[str, list[float]] = {}
     for row in measured:
         times.setdefault(row.method, []).append(np.nan if row.seconds is None else row.seconds)
     plain = np.array(times["K-means"])
-    ratios = {name: np.median(np.array(took) / plain) for name, took in times.items()}
+    ratios = {name: np.median(np.array(of) / plain) for name, of in times.items()}
     shown = "  ".join(f"{name} {ratio:.1f}" for name, ratio in ratios.items() if name != "K-means")
     print(f"{problem.case:21} {problem.size:6}  {1e3 * np.median(plain):7.1f} ms  {shown}")
 
 
 def main() -> None:
-    """Measure, print the ratios and write the file."""
-    options = common.options(__doc__, repeats=5)
+    """Measure all problems, print the ratios and write the file."""
+    options = common.parse_options(__doc__, repeats=5)
     warnings.simplefilter("ignore")
-    problems = smallest(PROBLEMS, 2) if options.smoke else PROBLEMS
-    print(common.head())
+    problems = select_first_sizes(PROBLEMS, 2) if options.smoke else PROBLEMS
+    print(common.format_machine())
     print("median time of K-means, and of the others as multiples of it")
-    list(rows(PROBLEMS[0], 1))  # the first calls load libraries; they do not count
+    # The first calls load libraries, so they do not count.
+    list(measure_methods(PROBLEMS[0], 1))
     measured: list[common.Row] = []
     for problem in problems:
-        new = list(rows(problem, options.repeats))
-        report(problem, new)
-        measured += new
-    common.write(options.results, measured)
+        rows = list(measure_methods(problem, options.repeats))
+        report(problem, rows)
+        measured += rows
+    common.write_times(options.results, measured)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Adapt metric-learn 0.7.0 to today's scikit-learn; None if it is not installed.
+"""Adapt metric-learn 0.7.0 to the current scikit-learn, for the benchmarks ``mmc`` and ``rca``.
 
-Its code passes an argument that scikit-learn has renamed since (force_all_finite, now
-ensure_all_finite); that is put right here, and nothing else.
+metric-learn passes the argument force_all_finite, which scikit-learn has renamed to
+ensure_all_finite. This module renames the argument and changes nothing else. ``metric_learn`` is
+None if the package is not installed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ except ImportError:
     metric_learn = None
 
 
-def renamed(check: Callable) -> Callable:
-    """Return scikit-learn's check under the old name of its argument."""
+def accept_old_name(check: Callable) -> Callable:
+    """Return a version of scikit-learn's check that accepts the old name of the argument."""
 
     def call(*args, **kwargs):
         if "force_all_finite" in kwargs:
@@ -29,12 +30,12 @@ def renamed(check: Callable) -> Callable:
     return call
 
 
-def prepare() -> None:
-    """Make metric-learn importable, or return None."""
+def adapt_metric_learn() -> None:
+    """Make metric-learn work with the current scikit-learn, or print that it is not installed."""
     if metric_learn is None:
-        common.without("metric-learn")
+        common.report_missing_package("metric-learn")
         return
-    # It calls functions that scikit-learn will drop, too.
+    # Hide warnings about functions that future versions of scikit-learn will remove.
     warnings.simplefilter("ignore", FutureWarning)
     for check in ("check_array", "check_X_y"):
-        setattr(metric_learn._util, check, renamed(getattr(metric_learn._util, check)))
+        setattr(metric_learn._util, check, accept_old_name(getattr(metric_learn._util, check)))

@@ -1,12 +1,13 @@
-"""Measure an iteration on a million points with and without 200,000 must-links.
+"""Measure the time of an EM iteration on a million points, with and without 200,000 must-links.
 
-Both fits start at the same means and run the same two numbers of iterations; the difference of
-the times, divided by that of the iterations, is free of validation, contraction and start. The
-two take turns, in one process and on one thread.
+Both variants start at the same means, and are fitted with two numbers of iterations. The difference
+of the two times, divided by the difference of the numbers of iterations, does not include
+validation, contraction and initialisation. The variants are measured in turn, in one process on one
+thread.
 
     python benchmarks/must_links.py
 
-``--repeats N`` for more rounds, ``--smoke`` for a tenth of it.
+``--repeats N`` sets the number of rounds, ``--smoke`` uses a tenth of the points.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ CASE = "must-links for a fifth of the points"
 CASES = {(CASE, N)}
 
 
-def problem(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points of three round classes, their centres, and pairs of the same class."""
+def draw_data(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw points of three round classes; return points, initial means and true must-links."""
     rng = np.random.default_rng(0)
     n_links = n_points * N_LINKS // N
     z = rng.integers(K, size=n_points)
@@ -38,35 +39,36 @@ def problem(n_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rng.normal(size=(n_points, D)) + centres[z], centres + 1, np.concatenate(links)
 
 
-def seconds(X, means, max_iter: int, **known) -> float:
-    """Return the processor time of one fit."""
+def measure_fit(X, means, max_iter: int, **known) -> float:
+    """Return the processor time of a fit."""
     model = ConstrainedGaussianMixture(K, means_init=means, max_iter=max_iter, tol=0)
-    return common.seconds(lambda: model.fit(X, **known))
+    return common.measure_seconds(lambda: model.fit(X, **known))
 
 
-def per_iteration(X, means, **known) -> float:
-    """Return the seconds of one iteration."""
-    short, many = (seconds(X, means, n, **known) for n in (SHORT, LONG))
-    return (many - short) / (LONG - SHORT)
+def measure_iteration(X, means, **known) -> float:
+    """Return the processor time of an iteration: the difference of a long and a short fit."""
+    short, long = (measure_fit(X, means, n, **known) for n in (SHORT, LONG))
+    return (long - short) / (LONG - SHORT)
 
 
 def main() -> None:
-    """Print the times and their ratio, and write the file."""
-    options = common.options(__doc__, repeats=ROUNDS)
+    """Measure both variants, print the times and their ratio, and write the file."""
+    options = common.parse_options(__doc__, repeats=ROUNDS)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    X, means, must_link = problem(N // 10 if options.smoke else N)
-    plain = partial(per_iteration, X, means)
-    seconds(X, means, SHORT, must_link=must_link)  # the first call loads libraries
-    times = common.in_turn(
+    X, means, must_link = draw_data(N // 10 if options.smoke else N)
+    plain = partial(measure_iteration, X, means)
+    # The first call loads libraries, so it does not count.
+    measure_fit(X, means, SHORT, must_link=must_link)
+    times = common.measure_in_turn(
         {"plain": plain, "must-links": partial(plain, must_link=must_link)}, options.repeats
     )
-    ratios = common.ratios(times["must-links"], of=times["plain"])
-    milliseconds = [1e3 * np.median(took) for took in times.values()]
-    print(common.head())
+    ratios = common.compute_ratios(times["must-links"], of=times["plain"])
+    milliseconds = [1e3 * np.median(of) for of in times.values()]
+    print(common.format_machine())
     print(f"N = {len(X):,}, D = {D}, K = {K}, {len(must_link):,} must-links")
     print("plain {:.1f} ms, with must-links {:.1f} ms an iteration".format(*milliseconds))
-    print(f"ratio {common.spread(ratios)}")
-    common.write(options.results, list(common.rows("must_links", CASE, len(X), times)))
+    print(f"ratio {common.format_quartiles(ratios)}")
+    common.write_times(options.results, list(common.yield_rows("must_links", CASE, len(X), times)))
 
 
 if __name__ == "__main__":

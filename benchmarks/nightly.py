@@ -1,13 +1,13 @@
-"""Measure three whole fits, append them to a history, and fail if one has become slower.
+"""Measure the time of three fits, store it in a history, and fail if a fit has become slower.
 
     python benchmarks/nightly.py --history FILE
-    python benchmarks/nightly.py --history FILE --accept    a fit may be slower from now on
+    python benchmarks/nightly.py --history FILE --accept    begin a new history
 
-A fit is timed beside a fixed amount of numpy's work, A B A B, and the history stores the median of
-the ratios of neighbours: so machines of different speed share one history. A fit is reported as
-slower if its ratio is more than 1.15 times the median of its last ten in the history. The workflow
-``nightly`` runs this file. The stored measurements of the other scripts compare methods with each
-other; this file compares the package with its own past.
+Each fit is timed in turn with a fixed computation in numpy (A B A B). The history stores the median
+ratio of the two times, so measurements of machines with different speeds can be compared. A fit is
+reported as slower if its ratio is more than 1.15 times the median of its last ten ratios. The
+workflow ``nightly`` runs this file. The other benchmarks compare methods with each other; this one
+compares the package with its earlier versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import common
 import numpy as np
-from whole_fits import Problem, draw
+from whole_fits import Problem, draw_data
 
 from cgmm import ConstrainedGaussianMixture
 
@@ -34,7 +34,7 @@ LARGEST_RATIO = 1.15
 
 
 class Entry(NamedTuple):
-    """One line of the history: a fit's time in units of the fixed work."""
+    """Row of the history: the time of a fit, divided by the time of the fixed computation."""
 
     date: str
     commit: str
@@ -42,20 +42,20 @@ class Entry(NamedTuple):
     ratio: float
 
 
-def fits() -> dict[str, Callable[[], object]]:
-    """Return the three fits: with all starts, with one start, and with relations."""
-    many, one, pairs = Problem(3000, 10, 3), Problem(30_000, 10, 10), Problem(300, 4, 2, 30)
-    starts = {"default": "auto", "one start": "kmeans", "relations": "auto"}
-    made = {}
-    for (name, start), problem in zip(starts.items(), (many, one, pairs), strict=True):
-        X, known = draw(problem)
-        model = ConstrainedGaussianMixture(problem.n_components, init_params=start, random_state=0)
-        made[name] = partial(model.fit, X, **known)
-    return made
+def build_fits() -> dict[str, Callable[[], object]]:
+    """Return three fits by name: with default restarts, with one restart, and with relations."""
+    problems = Problem(3000, 10, 3), Problem(30_000, 10, 10), Problem(300, 4, 2, 30)
+    inits = {"default": "auto", "one start": "kmeans", "relations": "auto"}
+    fit_of = {}
+    for (name, init), problem in zip(inits.items(), problems, strict=True):
+        X, known = draw_data(problem)
+        model = ConstrainedGaussianMixture(problem.n_components, init_params=init, random_state=0)
+        fit_of[name] = partial(model.fit, X, **known)
+    return fit_of
 
 
-def fixed_work() -> float:
-    """Run products, exponentials and sorts in the proportions of a fit."""
+def run_fixed_computation() -> float:
+    """Compute products, exponentials and sorts in the same proportions as a fit."""
     rng = np.random.default_rng(0)
     total = 0.0
     for _ in range(8):
@@ -68,44 +68,44 @@ def fixed_work() -> float:
 
 
 def measure(fit: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Return the median of the fit's time divided by the fixed work's."""
-    works = {
-        "fit": partial(common.seconds, fit, 0.2),
-        "work": partial(common.seconds, fixed_work, 0.2),
+    """Return the median ratio of the time of a fit to the time of the fixed computation."""
+    functions = {
+        "fit": partial(common.measure_seconds, fit, 0.2),
+        "fixed": partial(common.measure_seconds, run_fixed_computation, 0.2),
     }
-    times = common.in_turn(works, repeats)
-    return float(np.median(common.ratios(times["fit"], times["work"])))
+    times = common.measure_in_turn(functions, repeats)
+    return float(np.median(common.compute_ratios(times["fit"], times["fixed"])))
 
 
-def slower(past: Sequence[Entry], now: Sequence[Entry]) -> list[str]:
-    """Return a message for each fit that takes more than ``LARGEST_RATIO`` times its past."""
+def find_slower_fits(past: Sequence[Entry], now: Sequence[Entry]) -> list[str]:
+    """Return a message for each fit whose ratio exceeds ``LARGEST_RATIO`` times its past median."""
     messages = []
     for entry in now:
         before = [old.ratio for old in past if old.fit == entry.fit][-N_PAST:]
         if before and entry.ratio > LARGEST_RATIO * np.median(before):
             messages.append(
-                f"{entry.fit}: {entry.ratio:.2f} times the fixed work, {np.median(before):.2f} "
-                f"in the median of the last {len(before)} measurements"
+                f"{entry.fit}: {entry.ratio:.2f} times the fixed computation, "
+                f"{np.median(before):.2f} in the median of the last {len(before)} measurements"
             )
     return messages
 
 
-def read(path: Path) -> list[Entry]:
-    """Return the history in a file, which may not exist yet."""
+def read_history(path: Path) -> list[Entry]:
+    """Return the history in a file, or an empty list if the file does not exist."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf8") as file:
         return [Entry(*row[:3], float(row[3])) for row in list(csv.reader(file))[1:]]
 
 
-def write(path: Path, history: Sequence[Entry]) -> None:
-    """Write the history."""
+def write_history(path: Path, history: Sequence[Entry]) -> None:
+    """Write the history to a file."""
     with path.open("w", newline="", encoding="utf8") as file:
         csv.writer(file, lineterminator="\n").writerows([Entry._fields, *history])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, compare and store; return 1 if a fit has become slower."""
+    """Measure the fits, compare them with the history, and return 1 if a fit is slower."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--history", type=Path, default=HISTORY, help="a CSV file")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"(default: {REPEATS})")
@@ -115,15 +115,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     now = [
         Entry(date.today().isoformat(), commit, name, round(measure(fit, options.repeats), 3))
-        for name, fit in fits().items()
+        for name, fit in build_fits().items()
     ]
-    past = [] if options.accept else read(options.history)
-    messages = slower(past, now)
+    past = [] if options.accept else read_history(options.history)
+    messages = find_slower_fits(past, now)
     print(*(f"{entry.fit}: {entry.ratio}" for entry in now), sep="\n")
     print(*(f"SLOWER: {message}" for message in messages), sep="\n")
-    # A slow fit stays out of the history: it would become the measure of the next night.
+    # Do not store a slower fit, because later measurements would then be compared with it.
     kept = [entry for entry in now if not any(m.startswith(f"{entry.fit}:") for m in messages)]
-    write(options.history, [*past, *kept])
+    write_history(options.history, [*past, *kept])
     return int(bool(messages))
 
 

@@ -121,7 +121,7 @@ def test_the_nightly_measurement_reports_a_fit_that_takes_a_quarter_longer(
     nightly = load("nightly")
     history = tmp_path / "history.csv"
     times = {"default": 1.0, "one start": 2.0, "relations": 3.0}
-    monkeypatch.setattr(nightly, "fits", lambda: {name: name for name in times})
+    monkeypatch.setattr(nightly, "build_fits", lambda: {name: name for name in times})
     monkeypatch.setattr(nightly, "measure", lambda fit, repeats: times[fit])
 
     def run(*options, **slow):
@@ -135,12 +135,12 @@ def test_the_nightly_measurement_reports_a_fit_that_takes_a_quarter_longer(
     assert run() == 1
     assert run("--accept") == 0
     assert run() == 0
-    assert {entry.fit for entry in nightly.read(history)} == set(times)
+    assert {entry.fit for entry in nightly.read_history(history)} == set(times)
 
 
 def test_each_nightly_fit_is_measured(load):
     nightly = load("nightly")
-    for fit in nightly.fits().values():
+    for fit in nightly.build_fits().values():
         assert 0.01 < nightly.measure(fit, repeats=1) < 1000
 
 
