@@ -114,12 +114,12 @@ def auto(
     """
     has_warned = False
 
-    def approximate(costly: list[CostlyComponent], n_states: int, budget: Budget) -> list[Part]:
+    def approximate(components: list[WideComponent], n_states: int, budget: Budget) -> list[Part]:
         nonlocal has_warned
         if not has_warned:
             has_warned = True
-            _warn_of_approximation(costly, n_states, budget)
-        return [_apply_belief_propagation(part) for part in costly]
+            _warn_of_approximation(components, n_states, budget)
+        return [_apply_belief_propagation(part) for part in components]
 
     return DividedNetwork(graph, Budget(max_bytes, max_operations), approximate).inference()
 
@@ -236,7 +236,7 @@ class Part(NamedTuple):
     """The name, the exactness and the cost of the engine."""
 
 
-class CostlyComponent(NamedTuple):
+class WideComponent(NamedTuple):
     """A component whose exact inference is beyond the budget."""
 
     nodes: IntArray
@@ -247,7 +247,7 @@ class CostlyComponent(NamedTuple):
     """Cost of exact inference in the component, or a lower bound of it."""
 
 
-HandleOverBudget = Callable[[list[CostlyComponent], int, Budget], list[Part]]
+HandleOverBudget = Callable[[list[WideComponent], int, Budget], list[Part]]
 """Function that is called with the components beyond the budget, K and the budget; it returns parts
 or raises an error."""
 
@@ -309,10 +309,10 @@ def choose_parts(
             total, width = int(n_operations[applies].sum()), int(sizes[applies].max()) - 1
             nodes, cost = np.flatnonzero(applies[label]), Cost(width, 8 * total, total)
             parts.append(_build_closed_form(name, graph, nodes, int(applies.sum()), cost))
-    costly = [
-        _describe_costly(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
+    components = [
+        _describe_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
     ]
-    return parts + trees + (handle_over_budget(costly, n_states, budget) if costly else [])
+    return parts + trees + (handle_over_budget(components, n_states, budget) if components else [])
 
 
 def _find_cliques(
@@ -363,39 +363,39 @@ def _build_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) ->
     return [Part(nodes, infer, build_result("junction_tree", n_components, part, cost, infer))]
 
 
-def _describe_costly(graph: Graph, is_member: BoolArray, n_states: int) -> CostlyComponent:
+def _describe_wide(graph: Graph, is_member: BoolArray, n_states: int) -> WideComponent:
     """Return a component that is beyond the budget, with its cost."""
     nodes = np.flatnonzero(is_member)
     component = induced_subgraph(graph, nodes)
-    return CostlyComponent(nodes, component, costs.compute_full_cost(component, n_states))
+    return WideComponent(nodes, component, costs.compute_full_cost(component, n_states))
 
 
 # ------------------------------------------------------------------- beyond the budget
 
 
-def _apply_belief_propagation(costly: CostlyComponent) -> Part:
+def _apply_belief_propagation(component: WideComponent) -> Part:
     """Prepare a component for belief propagation, and for a search of the best assignment."""
-    graph, infer = costly.graph, belief_propagation(costly.graph)
+    graph, infer = component.graph, belief_propagation(component.graph)
     best = lambda unary: find_best(graph, unary, infer(unary).nodes).states  # noqa: E731
-    result = build_result("belief_propagation", 1, graph, costly.cost, infer)
-    return Part(costly.nodes, Inference(infer, best, exact=infer.exact), result)
+    result = build_result("belief_propagation", 1, graph, component.cost, infer)
+    return Part(component.nodes, Inference(infer, best, exact=infer.exact), result)
 
 
-def _raise_too_costly(costly: list[CostlyComponent], n_states: int, budget: Budget) -> list[Part]:
+def _raise_too_costly(components: list[WideComponent], n_states: int, budget: Budget) -> list[Part]:
     """Raise ``TooCostlyError`` for the first of the components beyond the budget."""
-    costs.raise_too_costly(costly[0].graph, n_states, budget)
+    costs.raise_too_costly(components[0].graph, n_states, budget)
 
 
-def _report_costs(costly: list[CostlyComponent], n_states: int, budget: Budget) -> list[Part]:
+def _report_costs(components: list[WideComponent], n_states: int, budget: Budget) -> list[Part]:
     """Return a part for each component, with its cost and with "none" as its engine."""
-    return [Part(n, exact(g), build_result("none", 1, g, cost)) for n, g, cost in costly]
+    return [Part(n, exact(g), build_result("none", 1, g, cost)) for n, g, cost in components]
 
 
-def _warn_of_approximation(costly: list[CostlyComponent], n_states: int, budget: Budget) -> None:
+def _warn_of_approximation(components: list[WideComponent], n_states: int, budget: Budget) -> None:
     """Warn that components are approximated, with the reason and with settings that are exact."""
-    largest = max(costly, key=lambda part: len(part.nodes))
-    highest = max((part.cost for part in costly), key=lambda c: (c.at_least, c.n_operations))
-    cost, others = largest.cost, len(costly) - 1
+    largest = max(components, key=lambda part: len(part.nodes))
+    highest = max((part.cost for part in components), key=lambda c: (c.at_least, c.n_operations))
+    cost, others = largest.cost, len(components) - 1
     bound = "at least " if cost.at_least else ""
     also = f" The same is true of {others} other components." if others else ""
     warn_caller(

@@ -332,10 +332,10 @@ def plan_tree(core: Edges, n_states: int, max_degree: int) -> CliqueTree:
 
 
 def _merge_small_cliques(
-    order: Order, place: dict[int, int], n_states: int
+    order: Order, position: dict[int, int], n_states: int
 ) -> list[tuple[list[int], list[int]]]:
     """Merge small cliques into their parents; return (R, S) of all resulting cliques."""
-    separators = [sorted(place[u] for u in near) for near in order.neighbours]
+    separators = [sorted(position[u] for u in near) for near in order.neighbours]
     own = [[i] for i in range(len(separators))]
     kept = []
     for i, separator in enumerate(separators):
@@ -353,15 +353,15 @@ def _build_cliques(order: Order, core: Edges, n_states: int) -> list[Clique]:
 
     An edge or message is assigned to the clique that eliminates its first node.
     """
-    place = {v: i for i, v in enumerate(order.nodes)}
-    scopes = _merge_small_cliques(order, place, n_states)
+    position = {v: i for i, v in enumerate(order.nodes)}
+    scopes = _merge_small_cliques(order, position, n_states)
     home = {v: i for i, (own, _) in enumerate(scopes) for v in own}
     edges: list[list[Edge]] = [[] for _ in scopes]
     children: list[list[tuple[int, list[int]]]] = [[] for _ in scopes]
     slots = np.where(core.slots < 0, -1, np.cumsum(core.slots >= 0) - 1)
     rows = zip(core.ends.tolist(), core.weights.tolist(), slots.tolist(), strict=True)
     for (a, b), weight, slot in rows:
-        ends = place[a], place[b]
+        ends = position[a], position[b]
         edges[home[min(ends)]].append(Edge(tuple(sorted(ends)), weight, slot, ends[0] > ends[1]))
     for i, (_, separator) in enumerate(scopes):
         if separator:

@@ -163,37 +163,37 @@ def _choose_unconnected(ends: IntArray, candidates: BoolArray) -> BoolArray:
 
 def _plan_compress(edges: Edges, chosen: BoolArray, initial: list[float]) -> tuple[Compress, Edges]:
     """Plan to replace the two edges of each chosen node by one edge between its neighbours."""
-    touched = chosen[edges.ends].any(axis=1)
-    left, right = _split_edges_of_chosen(edges.take(np.flatnonzero(touched)), chosen)
+    adjacent = chosen[edges.ends].any(axis=1)
+    left, right = _split_edges_of_chosen(edges.take(np.flatnonzero(adjacent)), chosen)
     new_pairs = np.column_stack([left.ends[:, 0], right.ends[:, 1]])
-    kept = edges.take(np.flatnonzero(~touched))
-    target, edges = _assign_slots(new_pairs, kept, len(chosen), initial)
+    kept_edges = edges.take(np.flatnonzero(~adjacent))
+    target, edges = _assign_slots(new_pairs, kept_edges, len(chosen), initial)
     return Compress(left, right, target), edges
 
 
-def _split_edges_of_chosen(touched: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
+def _split_edges_of_chosen(adjacent: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
     """Return edges (a, v) and (v, b) of every chosen node v, with a < b, sorted by v."""
-    v_first = chosen[touched.ends[:, :1]]
-    others_first = touched._replace(ends=np.where(v_first, touched.ends[:, ::-1], touched.ends))
+    v_first = chosen[adjacent.ends[:, :1]]
+    others_first = adjacent._replace(ends=np.where(v_first, adjacent.ends[:, ::-1], adjacent.ends))
     sorted_by_v = others_first.take(np.lexsort(others_first.ends.T))
     left, right = sorted_by_v.take(slice(0, None, 2)), sorted_by_v.take(slice(1, None, 2))
     return left, right._replace(ends=right.ends[:, ::-1])
 
 
 def _assign_slots(
-    new_pairs: IntArray, kept: Edges, n_nodes: int, initial: list[float]
+    new_pairs: IntArray, kept_edges: Edges, n_nodes: int, initial: list[float]
 ) -> tuple[IntArray, Edges]:
     """Return the slots of new pairs, and all edges; an existing edge of a pair keeps its slot."""
     base = np.array([n_nodes, 1])
     keys, of_pair = np.unique(new_pairs @ base, return_inverse=True)
-    _, old, in_kept = np.intersect1d(keys, kept.ends @ base, True, return_indices=True)
+    _, old, in_kept = np.intersect1d(keys, kept_edges.ends @ base, True, return_indices=True)
     slots, weights = np.full(len(keys), -1, dtype=np.intp), np.zeros(len(keys))
-    slots[old], weights[old] = kept.slots[in_kept], kept.weights[in_kept]
+    slots[old], weights[old] = kept_edges.slots[in_kept], kept_edges.weights[in_kept]
     fresh = np.flatnonzero(slots < 0)
     slots[fresh] = len(initial) + np.arange(len(fresh))
     initial.extend(weights[fresh])
     added = Edges(np.column_stack(np.divmod(keys, n_nodes)), np.zeros(len(keys)), slots)
-    rest = kept.take(np.delete(np.arange(len(kept.slots)), in_kept))
+    rest = kept_edges.take(np.delete(np.arange(len(kept_edges.slots)), in_kept))
     merged = map(np.concatenate, zip(rest, added, strict=True))
     return slots[of_pair], Edges._make(cast("Iterable[Any]", merged))
 

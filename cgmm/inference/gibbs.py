@@ -174,8 +174,8 @@ def gibbs(
 
     def infer(unary: FloatArray) -> Marginals:
         with lock:  # Threads may call `infer` at the same time, but not advance one generator.
-            n_kept = next(kept)
-        return Marginals(sampler.marginals(unary, n_kept), np.nan, exact=False, residual=np.nan)
+            n_draws = next(kept)
+        return Marginals(sampler.marginals(unary, n_draws), np.nan, exact=False, residual=np.nan)
 
     return Inference(
         infer,
@@ -237,18 +237,18 @@ class _Sampler:
         _, edges, weights, _ = self.network.graph
         strength = np.bincount(edges.T.ravel(), np.tile(np.abs(weights), 2), minlength=1)
         is_strong = bool(strength.max() > STRONG)
-        self.clustered = is_strong if cluster_moves is None else cluster_moves
+        self.with_clusters = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(generator(random_state).integers(2**63))
 
-    def marginals(self, unary: FloatArray, n_kept: int, watch: Watch | None = None) -> FloatArray:
+    def marginals(self, unary: FloatArray, n_draws: int, watch: Watch | None = None) -> FloatArray:
         """Return (n_nodes, K) marginals, averaged over sweeps and chains, and call ``watch``."""
         unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
         rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
         states = draw_starts(self.network, unary, self.n_chains, rng)
         for _ in range(self.burn_in):
-            sweep_nodes(self.network, unary, states, self.clustered, rng)
-        for _ in range(n_kept):
-            sweep_nodes(self.network, unary, states, self.clustered, rng, total)
+            sweep_nodes(self.network, unary, states, self.with_clusters, rng)
+        for _ in range(n_draws):
+            sweep_nodes(self.network, unary, states, self.with_clusters, rng, total)
             if watch is not None:
                 watch(unary, states)
         q = total.sum(axis=2)
@@ -256,7 +256,7 @@ class _Sampler:
         nodes[self.network.order] = (q / q.sum(axis=0)).T
         return nodes
 
-    def chains(self, unary: FloatArray, n_kept: int) -> Chains:
+    def chains(self, unary: FloatArray, n_draws: int) -> Chains:
         """Run the chains for these unaries, and return a summary of them."""
         log_weights, counts = list[FloatArray](), list[FloatArray]()
         best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
@@ -269,7 +269,7 @@ class _Sampler:
                 largest.append(log_weights[-1].max())
                 best[self.network.order] = z[:, log_weights[-1].argmax()]
 
-        nodes = self.marginals(unary, n_kept, watch)
+        nodes = self.marginals(unary, n_draws, watch)
         return Chains(nodes, np.stack(log_weights, axis=1), np.stack(counts, axis=2), best)
 
 
@@ -378,7 +378,7 @@ def sweep_nodes(
     network: SamplerNetwork,
     unary: FloatArray,
     states: FloatArray,
-    clustered: bool,
+    with_clusters: bool,
     rng: np.random.Generator,
     total: FloatArray | None = None,
 ) -> None:
@@ -387,7 +387,7 @@ def sweep_nodes(
         p, states[:, block] = draw_states(log_conditionals(rows, unary[:, block], states), rng)
         if total is not None:
             total[:, block] += p
-    if clustered:
+    if with_clusters:
         exchange_clusters(network, unary, states, rng)
 
 
@@ -465,26 +465,26 @@ def draw_starts(
     exclude all states of a node, a search finds an assignment of its component of hard edges.
     """
     states = np.zeros((len(unary), unary.shape[1], n_chains))
-    stuck = np.zeros(states.shape[1:], dtype=bool)
+    is_blocked = np.zeros(states.shape[1:], dtype=bool)
     for block, rows in zip(network.slices, network.rows, strict=True):
         logs = log_conditionals(rows, unary[:, block], states)
-        stuck[block] = logs.max(axis=0) < FORBIDDEN / 2
+        is_blocked[block] = logs.max(axis=0) < FORBIDDEN / 2
         _, states[:, block] = draw_states(logs, rng)
-    if stuck.any():
-        _repair_starts(network, unary, states, stuck)
+    if is_blocked.any():
+        _repair_starts(network, unary, states, is_blocked)
     return states
 
 
 def _repair_starts(
-    network: SamplerNetwork, unary: FloatArray, states: FloatArray, stuck: BoolArray
+    network: SamplerNetwork, unary: FloatArray, states: FloatArray, is_blocked: BoolArray
 ) -> None:
     """Replace infeasible assignments of components of hard edges by feasible ones, in place."""
     hard = keep_cannot_links(network.graph)
     label = connected_components(hard)
-    nodes = np.flatnonzero(np.isin(label, label[stuck.any(axis=1)]))
+    nodes = np.flatnonzero(np.isin(label, label[is_blocked.any(axis=1)]))
     search = {"rng": np.random.RandomState(0), "max_search": MAX_SEARCH, "remedy": NO_START}
     descent = Descent(induced_subgraph(hard, nodes), unary.T[nodes], search)
-    chains = np.flatnonzero(stuck.any(axis=0))
+    chains = np.flatnonzero(is_blocked.any(axis=0))
     initial = states[:, nodes[:, None], chains].argmax(axis=0)
     # Repair each distinct start once. If there are too many, repair only the first ones, and let
     # several chains share each.

@@ -101,9 +101,8 @@ def pair_sums(
     is_same = np.equal(*ends.T) | (n_states == 1)
     # Evidence can also disconnect the two nodes.
     is_independent = np.not_equal(*label[ends.T]) & ~is_same
-    is_component = np.bincount(label)[label[ends[:, 0]]] == 2
-    is_component &= ~is_same & ~is_independent & exact
-    in_tree = ~is_same & ~is_independent & exact & ~is_component
+    is_dependent, sizes = ~is_same & ~is_independent & exact, np.bincount(label)[label[ends[:, 0]]]
+    is_component, in_tree = is_dependent & (sizes == 2), is_dependent & (sizes > 2)
     sums, found = np.zeros((2, len(pairs))), is_same | is_independent | is_component
     sums[0, is_same] = 1.0
     weight_of = np.zeros(reduced.graph.n_nodes)

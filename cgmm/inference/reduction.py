@@ -290,30 +290,30 @@ def _raise_contradiction(graph: Graph, steps: list[_Step], n_states: int) -> NoR
 
 
 def _trace_contradiction(
-    forbidden: sparse.csr_array,
-    given: BoolArray,
+    cannot_links: sparse.csr_array,
+    allowed: BoolArray,
     rounds: list[tuple[IntArray, IntArray]],
-    clash: int,
+    empty_node: int,
 ) -> list[_Step]:
     """Return the steps of a contradiction, from the evidence to the node without a state."""
     n_rounds = len(rounds)
-    state, when = np.full(len(given), -1), np.full(len(given), n_rounds)
+    state, when = np.full(len(allowed), -1), np.full(len(allowed), n_rounds)
     for number, (fixed, states) in enumerate(rounds):
         state[fixed], when[fixed] = states, number
     found: dict[int, _Step] = {}
-    waiting = [clash]
+    waiting = [empty_node]
     while waiting:
         node = waiting.pop()
         if node in found:
             continue
-        own = -1 if node == clash else state[node]
-        lost = np.flatnonzero(given[node] & (np.arange(given.shape[1]) != own))
-        near = forbidden.indices[forbidden.indptr[node] : forbidden.indptr[node + 1]]
+        own = -1 if node == empty_node else state[node]
+        lost = np.flatnonzero(allowed[node] & (np.arange(allowed.shape[1]) != own))
+        near = cannot_links.indices[cannot_links.indptr[node] : cannot_links.indptr[node + 1]]
         near = near[np.argsort(when[near], kind="stable")]
         by = [int(near[state[near] == s][0]) for s in lost]
-        found[node] = _Step(node, None if node == clash else int(own), by)
+        found[node] = _Step(node, None if node == empty_node else int(own), by)
         waiting += by
-    round_of = lambda step: n_rounds if step.node == clash else when[step.node]  # noqa: E731
+    round_of = lambda step: n_rounds if step.node == empty_node else when[step.node]  # noqa: E731
     return sorted(found.values(), key=round_of)
 
 

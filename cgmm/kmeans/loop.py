@@ -214,14 +214,14 @@ class Nodes(NamedTuple):
         """
         return (self.factor * self.sizes[:, None]) * cdist(self.means, centres, "sqeuclidean")
 
-    def centres(self, z: IntArray, old: FloatArray) -> FloatArray:
+    def centres(self, z: IntArray, before: FloatArray) -> FloatArray:
         """Return the means of the clusters (K, D); a cluster without points keeps its centre.
 
         Parameters
         ----------
         z : (M,) int array
             Cluster of each node.
-        old : (K, D) array
+        before : (K, D) array
             The centres before the update.
 
         Returns
@@ -229,10 +229,10 @@ class Nodes(NamedTuple):
         (K, D) array
             The new centres.
         """
-        shape = len(z), len(old)
+        shape = len(z), len(before)
         mass = sparse.csr_array((self.sizes, z, np.arange(len(z) + 1)), shape=shape)
-        counts = np.bincount(z, self.sizes, minlength=len(old))[:, None]
-        return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), old)
+        counts = np.bincount(z, self.sizes, minlength=len(before))[:, None]
+        return np.where(counts > 0, (mass.T @ self.means) / np.where(counts > 0, counts, 1), before)
 
 
 # ------------------------------------------------------------ costs and penalties

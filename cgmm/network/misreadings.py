@@ -124,24 +124,24 @@ def _list_arrays(frame: FrameType) -> dict[str, Any]:
 
 def _find_selection(X: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
     """Return the names of a table and of an index or mask that selects X from it, or None."""
-    for table, whole in arrays.items():
-        if whole.ndim == X.ndim == 2 and whole.shape[1] == X.shape[1] and len(whole) > len(X):
+    for table, full in arrays.items():
+        if full.ndim == X.ndim == 2 and full.shape[1] == X.shape[1] and len(full) > len(X):
             for name, rows in arrays.items():
-                if _is_selection(rows, X, whole):
+                if _is_selection(rows, X, full):
                     return table, name
     return None
 
 
-def _is_selection(rows: NDArray[Any], X: NDArray[Any], whole: NDArray[Any]) -> bool:
-    """Return True if ``whole[rows]`` equals X."""
+def _is_selection(rows: NDArray[Any], X: NDArray[Any], full: NDArray[Any]) -> bool:
+    """Return True if ``full[rows]`` equals X."""
     if rows.ndim != 1 or len(rows) == 0:
         return False
     if rows.dtype == bool:
-        can_select = len(rows) == len(whole)
+        can_select = len(rows) == len(full)
     else:
-        can_select = rows.dtype.kind in "iu" and len(rows) == len(X) and rows.max() < len(whole)
+        can_select = rows.dtype.kind in "iu" and len(rows) == len(X) and rows.max() < len(full)
         can_select = can_select and rows.min() >= 0
-    return can_select and np.array_equal(whole[rows], X)
+    return can_select and np.array_equal(full[rows], X)
 
 
 # ------------------------------------------------------------ probabilities and fractions
@@ -184,7 +184,7 @@ def warn_of_fractions(power: FloatArray | None) -> None:
 # ------------------------------------------------------------ ignored labels
 
 
-def warn_ignored(y: Any, instead: str) -> None:
+def warn_ignored(y: Any, advice: str) -> None:
     """Warn that the estimator ignores ``y``, if ``y`` looks like known classes.
 
     This is the case if ``y`` contains -1, None or NaN beside classes. It is also the case if ``y``
@@ -199,7 +199,7 @@ def warn_ignored(y: Any, instead: str) -> None:
         return
     content = _classify_content(y)
     if content == "unknown" or (content == "classes" and not by_others):
-        warn_caller(f"y is not read here: this estimator ignores it. {instead}", UserWarning)
+        warn_caller(f"y is not read here: this estimator ignores it. {advice}", UserWarning)
 
 
 def _classify_content(y: Any) -> str | None:
