@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from cgmm.inference.contraction import Edges, build_tables
+from cgmm.inference.contraction import Edges, build_edge_tables
 from cgmm.network import Graph
 from cgmm.numerics import FloatArray, IntArray
 
@@ -271,7 +271,7 @@ class Clique(NamedTuple):
         local = np.zeros((1,) * self.n_inner)
         fresh = np.zeros((n_states,) * (len(self.own) + self.n_fresh))
         weighted = [edge for edge in self.edges if edge.slot < 0]
-        tables = build_tables(np.array([edge.weight for edge in weighted]), n_states)
+        tables = build_edge_tables(np.array([edge.weight for edge in weighted]), n_states)
         for edge, diagonal in zip(weighted, tables, strict=True):
             if edge.axes[1] < self.n_inner:
                 local = local + spread_axes(diagonal, edge.axes, self.n_inner)

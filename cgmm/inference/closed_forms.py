@@ -76,7 +76,7 @@ def independent(graph: Graph) -> Inference:
     require_edgeless(graph, "independent")
 
     def infer(unary: FloatArray) -> Marginals:
-        # [schmidt2016, the equation marked (***) in §2.3]
+        # [schmidt2016, eq. ***]: the paper marks its equations with asterisks.
         nodes, log_totals = log_normalise(check_unary(graph, unary))
         return Marginals(nodes, float(log_totals.sum()), exact=True)
 

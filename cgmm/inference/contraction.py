@@ -57,7 +57,7 @@ class Contraction(NamedTuple):
 
     def collect(self, unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray]:
         """Sum out the nodes of all rounds; return h and T with the values that were summed."""
-        h, tables = unary.copy(), build_tables(self.initial, unary.shape[1])
+        h, tables = unary.copy(), build_edge_tables(self.initial, unary.shape[1])
         for step in self.rounds:
             step.collect(h, tables, total)
         return h, tables
@@ -247,7 +247,7 @@ class Rake(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """Compute p(v) = Σ_parent p(parent) p(v | parent)."""
+        """Compute the marginals of leaves, p(v) = Σ_parent p(parent) p(v | parent)."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
         # Send the belief of the parent without the message of this leaf back through the edge.
@@ -290,7 +290,7 @@ class Compress(NamedTuple):
     def distribute(
         self, h: FloatArray, tables: FloatArray, nodes: FloatArray, pairs: FloatArray
     ) -> None:
-        """Compute p(v), p(a, v) and p(v, b) from p(a, b)."""
+        """Compute the marginals p(v), p(a, v) and p(v, b) of the middle nodes from p(a, b)."""
         for part in self._split_into_blocks(h):
             left, right = self._get_tables(part, h, tables)
             outer = pairs[self.target[part]]
@@ -323,7 +323,7 @@ class Compress(NamedTuple):
 # ------------------------------------------------------------------- potentials of edges
 
 
-def build_tables(weights: FloatArray, n_states: int) -> FloatArray:
+def build_edge_tables(weights: FloatArray, n_states: int) -> FloatArray:
     """Return (E, K, K) log-potentials w [z_a = z_b] of edges with these log-weights."""
     tables = np.zeros((len(weights), n_states, n_states))
     tables[:, np.arange(n_states), np.arange(n_states)] = weights[:, None]
@@ -332,7 +332,7 @@ def build_tables(weights: FloatArray, n_states: int) -> FloatArray:
 
 def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
     """Return (E, K, K) log-potentials of edges; the first axis is that of an edge's first end."""
-    potentials = build_tables(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
+    potentials = build_edge_tables(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
     potentials[slotted] = tables[edges.slots[slotted]]
     turned = slotted[edges.ends[slotted, 0] > edges.ends[slotted, 1]]

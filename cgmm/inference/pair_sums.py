@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import expit
 
 from cgmm.inference.clique_tree import Order, elimination_order, spread_axes
-from cgmm.inference.contraction import build_tables, log_sum, normalise_logs
+from cgmm.inference.contraction import build_edge_tables, log_sum, normalise_logs
 from cgmm.inference.costs import MAX_BYTES, find_max_degree
 from cgmm.inference.reduction import Reduced, reducer
 from cgmm.network import Graph, connected_components, edge_message, induced_subgraph, simplify
@@ -167,7 +167,8 @@ class _Tree:
         tables = [np.zeros((k,) * len(clique)) for clique in self.cliques]
         for v, h in enumerate(unary[order.nodes]):
             tables[v] += self._spread_table(h, [v], v)
-        for (a, b), table in zip(graph.edges.tolist(), build_tables(graph.weights, k), strict=True):
+        edge_tables = build_edge_tables(graph.weights, k)
+        for (a, b), table in zip(graph.edges.tolist(), edge_tables, strict=True):
             v, u = sorted((place[a], place[b]))
             tables[v] += self._spread_table(table, [v, u], v)
         for table, separator in zip(tables, separators, strict=True):

@@ -350,9 +350,9 @@ class Mirror(NamedTuple):
         """Return the marginals of all nodes from those (n_contracted, 2) of contracted nodes."""
         return self._mirror_rows(contracted_nodes[self.node_of])
 
-    def expand_assignment(self, s: IntArray) -> IntArray:
+    def expand_assignment(self, contracted_z: IntArray) -> IntArray:
         """Return the states of all nodes from those of the contracted nodes."""
-        return s[self.node_of] ^ self.parity.astype(np.intp)
+        return contracted_z[self.node_of] ^ self.parity.astype(np.intp)
 
     def _mirror_rows(self, rows: FloatArray) -> FloatArray:
         """Swap the two columns in the rows of nodes of parity 1."""

@@ -226,7 +226,7 @@ class PairsAmong:
         return PairsAmong(kept, len(rows))
 
     def __iter__(self) -> Iterator[Any]:
-        """Raise ``TypeError``, because a relation belongs to two rows and no item to one row."""
+        """Raise ``TypeError``: each relation belongs to two rows, so there is no item per row."""
         raise TypeError("PairsAmong has no items; its relations are in the attribute pairs.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
