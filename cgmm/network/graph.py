@@ -187,7 +187,7 @@ def require_edgeless(graph: Graph, engine: str) -> None:
     found = np.flatnonzero(graph.weights)
     if len(found):
         raise NetworkError(
-            f"the engine {engine!r} treats all nodes as independent, but {{nodes}} are connected "
+            f"the engine {engine!r} needs a network without edges, but {{nodes}} are connected "
             f"with log-weight {graph.weights[found[0]]:g} (edge {found[0]}; {len(found)} such "
             "edges). Choose an engine that accepts edges: inference='auto'.",
             graph.named(graph.edges[found[0]]),

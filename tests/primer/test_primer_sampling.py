@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from cgmm import primer
 from cgmm.inference import by_colour, mean_field_ascent, r_hat
 from cgmm.inference.belief_propagation import belief_propagation
-from cgmm.inference.gibbs import clusters, prepare
+from cgmm.inference.gibbs import draw_clusters, prepare_network
 from cgmm.network import Graph
 
 SIZES = {"seed": SEEDS, "J": st.integers(1, 5), "K": st.integers(2, 3)}
@@ -90,9 +90,9 @@ def test_clusters_hold_what_an_edge_can_tie(seed, J, K):
     u, edges, w = network(rng, J, K, p_hard=0.3)
     z, states = primer.most_probable(u, edges, w), np.array([0, 1])
     strong = np.where(w < 0, -np.inf, 1e3)
-    sampler = prepare(Graph(J, edges, strong))
+    sampler = prepare_network(Graph(J, edges, strong))
     in_k, in_l = (z[sampler.order] == states[:, None])[:, None]
-    theirs = clusters(sampler, in_k, in_l, rng)
+    theirs = draw_clusters(sampler, in_k, in_l, rng)
     mine = primer.tie(z, states, edges, strong, rng)[sampler.order]
     np.testing.assert_array_equal(mine[:, None] == mine, theirs[:, None] == theirs)
 
