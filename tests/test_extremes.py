@@ -154,7 +154,7 @@ def test_values_whose_squares_overflow_are_refused(name, s, cause):
 
 def test_categories_have_no_units_but_codes_too_large_are_refused():
     X = np.array([[0, 1], [1, 1], [0, 0], [1, 0]]) * [1, 10**12]
-    with pytest.raises(ValueError, match=r"feature 1 holds the code 1000000000000.*OrdinalEncoder"):
+    with pytest.raises(ValueError, match=r"feature 1 has the code 1000000000000.*OrdinalEncoder"):
         ConstrainedCategoricalMixture(2).fit(X)
     X[:, 1] //= 10**7
     assert ConstrainedCategoricalMixture(2, random_state=0).fit(X).n_categories_[1] == 100_001
