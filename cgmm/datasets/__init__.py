@@ -1,9 +1,9 @@
-"""Data of the book: toy problems, real data that scikit-learn carries, and tables to be fetched.
+"""Data sets of the book: toy problems, tables of scikit-learn, and tables to be downloaded.
 
-The papers print figures, not numbers. Each toy problem is therefore built so that *the paper's
-statements about its figure* hold: which partition maximises the likelihood, which classifier can
-succeed, where EM from a given start ends. Tests check these statements; positions and sizes are
-ours. All chapters use these data.
+The papers show figures of their data without listing the numbers. The toy problems are therefore
+our own, but built so that *the paper's statements about its figure* are true: which partition
+maximises the likelihood, which classifier can succeed, or where EM ends from a given start. Tests
+check these statements. All chapters use these data.
 """
 
 from cgmm.datasets.catalogue import DATASETS, load

@@ -116,7 +116,7 @@ def _build_dataset(bunch: Any, name: str, title: str, source: str, record: str) 
         name=name,
         title=title,
         source=f"{source}; {UCI}{record}; the copy of scikit-learn",
-        # The copies in scikit-learn carry no licence of their own; UCI states one for each.
+        # The copies in scikit-learn do not state a licence, but UCI states one for each.
         licence="CC BY 4.0, as the UCI Machine Learning Repository lists it",
         feature_names=tuple(map(str, bunch.feature_names)),
         target_names=tuple(map(str, bunch.target_names)),
@@ -202,7 +202,7 @@ def _download(name: str, path: Path) -> None:
     remote = FETCHED[name]
     try:
         if remote.openml is None:
-            raise OSError("it is not to be had from OpenML")
+            raise OSError("OpenML does not have it")
         bunch = fetch_openml(
             remote.openml, version=1, as_frame=False, parser="liac-arff", cache=False
         )
@@ -210,7 +210,7 @@ def _download(name: str, path: Path) -> None:
     except (OSError, ValueError) as error:
         raise OSError(
             f"{name} is not at {path}, and could not be downloaded ({error}). Put the file there "
-            "yourself: a header row, then one row a point, features first and the label last. "
+            "yourself: a header row, then one row per point, features first and the label last. "
             f"The source: {remote.source}."
         ) from error
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -60,7 +60,7 @@ class Block(NamedTuple):
         is_array = isinstance(source, np.ndarray)
         if isinstance(self.rows, slice) or not is_array or not source.flags.f_contiguous:
             return source[self.rows]
-        return np.take(source.T, self.rows, axis=1).T  # column-major, as the source is
+        return np.take(source.T, self.rows, axis=1).T  # keeps the order of the source
 
 
 class Blocks(NamedTuple):

@@ -96,7 +96,7 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     """
     p, t = _check_cases(probabilities, held)
     if n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins}; there must be a bin at least: n_bins=10.")
+        raise ValueError(f"n_bins is {n_bins}; there must be at least one bin: n_bins=10.")
     bins, of_case = np.unique(
         np.minimum((p * n_bins).astype(np.intp), n_bins - 1), return_inverse=True
     )
@@ -109,12 +109,12 @@ def _check_cases(probabilities: ArrayLike, held: ArrayLike) -> tuple[FloatArray,
     p, t = np.asarray(probabilities, dtype=float), np.asarray(held)
     if p.ndim != 1 or p.shape != t.shape or len(p) == 0:
         raise ValueError(
-            f"probabilities have the shape {p.shape} and held {t.shape}; they must be (n,) both, "
-            "n at least 1. Of responsibilities: reliability(r.max(axis=1), r.argmax(axis=1) == y)."
+            f"probabilities have the shape {p.shape} and held {t.shape}; both must be (n,) "
+            "with n ≥ 1. For responsibilities: reliability(r.max(axis=1), r.argmax(axis=1) == y)."
         )
     wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
     if len(wrong):
-        raise ValueError(f"probabilities[{wrong[0]}] is {p[wrong[0]]:g}, which is none.")
+        raise ValueError(f"probabilities[{wrong[0]}] is {p[wrong[0]]:g}, not a probability.")
     if not np.isin(t, (0, 1)).all():
         raise ValueError("held must be true or false in each case: held=(predicted == y).")
     return p, t.astype(bool)
@@ -200,7 +200,7 @@ def _check_paired_scores(scores: NDArray[np.float64], baseline: NDArray[np.float
         )
     if len(scores) < FEWEST_DRAWS:
         raise ValueError(
-            f"{len(scores)} draws: an error estimated from fewer than {FEWEST_DRAWS} tells little; "
+            f"{len(scores)} draws: an error from fewer than {FEWEST_DRAWS} draws is unreliable; "
             f"run both methods on the seeds of range({FEWEST_DRAWS})."
         )
     bad = np.argwhere(~(np.isfinite(scores) & np.isfinite(baseline)))

@@ -253,11 +253,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             The warning is also given if a covariance would be nearly singular without
             ``reg_covar``.
         UserWarning
-            If an argument probably does not mean what it is read as: a fractional weight of a
-            point with relations; a ``y`` that looks like partial labels (it holds -1, None or NaN
-            beside classes, or only a few classes, and no pipeline or search passed it); preferences
-            that all lie between 0 and 1, like probabilities; row numbers for a table whose index
-            consists of other integers.
+            If an argument was probably meant differently than ``fit`` reads it: a fractional weight
+            of a point with relations; a ``y`` that looks like partial labels (it contains -1, None
+            or NaN in addition to classes, or only a few classes, and no pipeline or search passed
+            it); preferences that are all between 0 and 1, like probabilities; or row numbers for a
+            table whose index consists of other integers.
         """
         self._validate_params()
         relations = {"must_link": must_link, "cannot_link": cannot_link, "preferences": preferences}
@@ -306,7 +306,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         return self.fit(X, y, **known).labels_
 
     def _warn_of_misreadings(self, X: Any, y: object, labels: Any, **relations: Any) -> None:
-        """Warn about arguments that probably do not mean what they are read as."""
+        """Warn about arguments that were probably meant differently than ``fit`` reads them."""
         if labels is None and y is not None:
             warn_ignored(y, "Known classes: fit(X, labels=cgmm.network.number_classes(y)[1]).")
         if any(pairs is not None for pairs in relations.values()):
@@ -342,7 +342,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _find_best_run(self, problem: PlainProblem, starts: list[Callable[[], Any]]) -> Run:
         """Run EM from the starts and return the run with the highest score.
 
-        With ``init_params="auto"`` one run more than ``n_init`` is made. A run in which a component
+        With ``init_params="auto"`` EM runs ``n_init`` + 1 times. A run in which a component
         collapses onto one or two points is replaced by a run from the next start, because its
         evidence has no upper bound. If all runs collapse, the one from the best start is kept.
         """
@@ -391,7 +391,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
             warn_about_chains(fitted.chains)
 
     def _has_collapsed(self, theta: Any) -> bool:
-        """Return whether a component has collapsed onto one or two points, or has none."""
+        """Return whether a component has collapsed onto one or two points, or lost all points."""
         return False
 
     def _require_same_shape(self, theta: Any, X: Any) -> None:

@@ -29,7 +29,7 @@ from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
 from cgmm.mixture.missing import filled
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling
-from cgmm.mixture.weights import raise_small_weights
+from cgmm.mixture.weights import lift_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
@@ -94,7 +94,7 @@ class ClassPooling(NamedTuple):
         counts = np.maximum(responsibilities.sum(axis=0), 1)
         of_class = np.add.reduceat(counts, theta.starts)
         components = components.with_weights(counts / of_class[theta.class_of])
-        weights = raise_small_weights(of_class / of_class.sum(), len(X))
+        weights = lift_small_weights(of_class / of_class.sum(), len(X))
         return theta._replace(weights=weights, components=components)
 
     def statistics(

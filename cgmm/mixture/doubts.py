@@ -47,7 +47,7 @@ def check_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
             return []
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
     limit = min(2 * reg_covar, THIN_SHARE * variances.max())
-    if variances.max() <= 2 * reg_covar:  # every component consists of reg_covar alone
+    if variances.max() <= 2 * reg_covar:  # reg_covar is at least half of every variance
         limit = 2 * reg_covar
     thin = np.flatnonzero(variances.min(axis=1) <= limit)
     if not len(thin):

@@ -33,7 +33,7 @@ from cgmm.mixture.initialise import (
 from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.pooling import POOLINGS, CovariancePrior
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
-from cgmm.mixture.weights import raise_small_weights
+from cgmm.mixture.weights import lift_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import SMALLEST_RANGE, FloatArray, IntArray, Seed, check_extent
 from cgmm.runs import Rng
@@ -435,7 +435,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
             return family.start(X, make())._replace(**given)
         made = family.start(X, side.counted(make()))
         if not side.is_trivial or side.mask(self.n_components) is not None:
-            made = made.with_weights(raise_small_weights(made.weights, len(X)))
+            made = made.with_weights(lift_small_weights(made.weights, len(X)))
         return made._replace(**given)
 
     def _store_theta(self, parameters: Any) -> None:

@@ -261,7 +261,7 @@ def expectation(
     """Return the E-step of a block: r_ik, expected counts, log Z_posterior, and statistics.
 
     Responsibilities are None unless ``keep``. Sufficient statistics are None without a ``family``.
-    Their moments are about the means of ``parameters``, or of the parameters ``about``.
+    Moments are computed about the means of ``parameters``, or of the parameters ``about``.
     """
     X, side = block.X, block.side
     unary, n = node_unaries(X, parameters, side), side.multiplicity

@@ -23,7 +23,7 @@ from cgmm.mixture.missing import PointsWithGaps, with_gaps
 from cgmm.mixture.mixed import MixedFamily, MixedParameters, MixedPoints, coordinates
 from cgmm.mixture.pooling import POOLINGS
 from cgmm.mixture.starts import portfolio, sample_for_portfolio
-from cgmm.mixture.weights import raise_small_weights
+from cgmm.mixture.weights import lift_small_weights
 from cgmm.network import Engine, SideInformation
 from cgmm.numerics import FloatArray, IntArray, Seed
 from cgmm.runs import Rng
@@ -197,7 +197,7 @@ class MixedMixture(ImputingMixture):
 
     def _start_from_grouping(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
         theta = self._family().start(X, side.counted(r))
-        return theta.with_weights(raise_small_weights(theta.weights, len(X)))
+        return theta.with_weights(lift_small_weights(theta.weights, len(X)))
 
     def _as_numeric_table(self, X: MixedPoints) -> Any:
         """Return numeric columns and coordinates of categories as one table for the starts."""

@@ -52,10 +52,10 @@ AUTOMATIC = ("auto", SPANNING_TREE)
 
 # Larger finite log-odds would cost the log-evidence at least seven of its sixteen digits.
 LARGEST_ODDS = 1e9
-# Number of table entries that exact inference may visit in a default fit. They take about a second,
-# or longer for many points, where the rest of the fit takes as long, too. A run calls the engine of
-# the posterior about 30 times, and exact updates of the weights call the engine of the prior about
-# 120 times. tests/mixture/test_costs_of_a_fit.py checks the total.
+# Budget of a default fit: the number of table entries that exact inference may visit, which takes
+# about a second. With many points the rest of the fit takes longer, so the budget is larger, too. A
+# run calls the engine of the posterior about 30 times; exact updates of the weights call the engine
+# of the prior about 120 times. tests/mixture/test_costs_of_a_fit.py checks the total.
 OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE, CALLS_OF_A_FIT, PRIOR_CALLS_OF_A_FIT = 1e8, 1e3, 30, 120
 # Maximum number of steps of the search, before EM begins, for an assignment that satisfies all hard
 # relations. The search for the final labels starts from EM's posterior and has no such limit.
@@ -141,7 +141,7 @@ class Problem(PlainProblem):
     def iterate_em(
         self, starts: Sequence[Callable[[], Any]], number: int
     ) -> Iterator[tuple[Any, Posterior]]:
-        """Return the iterations of EM from a start; apply an engine with a state anew per run."""
+        """Return the iterations of EM from a start; an engine with a state is applied anew."""
         if number > 0 and self.model.inference.is_stateful:
             self.data = self.model.divide(self.points, self.map)
         return super().iterate_em(starts, number)
@@ -371,7 +371,7 @@ def resolve_engine(inference: str | Engine, rng: Rng) -> Engine:
 
 
 def _auto_engine(side: SideInformation, n_components: int, n_calls: int) -> Engine:
-    """Return the engine "auto" with 1 / n_calls of the budget of a fit for each call."""
+    """Return the engine "auto", limited to 1 / n_calls of the budget of a fit per call."""
     whole = max(OPERATIONS_OF_A_FIT, OPERATIONS_OF_A_NODE * side.n_nodes * n_components)
     return partial(cast("Any", ENGINES["auto"]), max_operations=whole / n_calls)
 

@@ -65,7 +65,7 @@ def safe_features(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> Fl
     n_dims, centre = X.shape[1], means.mean(axis=0)
     if whiteners.ndim == 3 and n_dims > MAX_DIMENSION:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite ratios exceed SAFE_RATIO
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite ratio needs no warning
         reach = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
         farthest = np.square(reach) + np.square(means - centre)
         if whiteners.ndim == 2:

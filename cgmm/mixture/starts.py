@@ -717,7 +717,7 @@ class Stages:
         return self.try_starts(r, stage, n_kept, names)
 
     def n_affordable_runs(self, stage: int) -> int:
-        """Return how many runs of a stage an iteration can afford."""
+        """Return the number of runs of a stage that ``MOST_MULTIPLICATIONS`` allows."""
         n_features = (
             self.batch.means.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
         )

@@ -367,8 +367,8 @@ UPDATES: dict[str, Callable[[Prior], Update]] = {
 # ---------------------------------------------------------------------------- helpers
 
 
-def raise_small_weights(weights: FloatArray, n_points: float) -> FloatArray:
-    """Raise each weight to that of one point, because relations may need an empty component."""
+def lift_small_weights(weights: FloatArray, n_points: float) -> FloatArray:
+    """Raise weights to at least that of one point: relations may need an empty component."""
     weights = np.maximum(weights, 1 / n_points)
     return weights / weights.sum()
 

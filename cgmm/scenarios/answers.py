@@ -1,8 +1,8 @@
 """Answers that may be wrong, and conversions between answers, pairs and preferences.
 
-Pairs are certain relations, preferences are relations with log-odds, and answers are what a person
-said. For each two of these formats there are functions that convert either into the other, named
-after both. Chapters 5 and 9 use them.
+Pairs are certain relations, preferences are relations with log-odds, and answers are the replies of
+a person. Functions like ``answers_from_pairs`` convert each of these formats into the others.
+Chapters 5 and 9 use them.
 
 ====  ===========================================================================
 P     number of relations
@@ -170,7 +170,7 @@ def preferences_from_answers(answers: ArrayLike, certainty: float | ArrayLike) -
     Raises
     ------
     ValueError
-        If ``answers`` has no valid answers, a certainty is no probability, or numbers differ.
+        If an answer is invalid, a certainty is not a probability, or their numbers differ.
 
     Notes
     -----
@@ -231,7 +231,7 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
     Parameters
     ----------
     answers : (P, 3) array_like
-        Rows i, j, said. Anything empty means that there are no answers.
+        Rows i, j, said. An empty argument means that there are no answers.
     n_points : int, default=None
         Number of points, N; None: indices have no upper limit.
 
@@ -268,7 +268,7 @@ def check_answers(answers: ArrayLike, n_points: int | None = None) -> IntArray:
 
 
 def _describe_invalid_answer(answers: ArrayLike) -> str:
-    """Return a message that names the first answer that is not three numbers, and the remedy."""
+    """Return an error message about the first answer that does not consist of three numbers."""
     table: Any = getattr(answers, "to_numpy", lambda: answers)()
     for row, answer in enumerate(table):
         if np.shape(answer) != (3,):
@@ -351,7 +351,7 @@ def certainty_from_weight(weight: float | ArrayLike) -> float | FloatArray:
 def estimate_flip_rate(
     y: ArrayLike, must_link: ArrayLike = (), cannot_link: ArrayLike = ()
 ) -> float:
-    """Estimate q by maximum likelihood: the share of relations that a labelled example breaks.
+    """Estimate q by maximum likelihood, as the share of relations that true classes break.
 
     Parameters
     ----------

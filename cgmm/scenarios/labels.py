@@ -93,7 +93,7 @@ def allowed_classes(
     """
     set_of = check_labels("set_of", set_of)
     masks = np.zeros((len(class_sets) + 1, n_classes), dtype=bool)
-    # Points without a class set have the index -1, which selects the last row: all is allowed.
+    # Points without a class set have the index -1, which selects the last row: all classes allowed.
     masks[-1] = True
     for index, members in enumerate(class_sets):
         members = np.asarray(list(members), dtype=int)
@@ -115,7 +115,7 @@ def allowed_classes(
 def class_set_stars(
     set_of: ArrayLike, centre: int, n_partners: int = 6, *, random_state: Seed = None
 ) -> IntArray:
-    """Draw cannot-links from each point of one class set to points of others, each used once.
+    """Draw cannot-links from each point of one class set to several points of other sets.
 
     The network consists of stars of 1 + ``n_partners`` points, for which exact inference is cheap.
 

@@ -147,7 +147,7 @@ def _draw_same_class_pairs(y: IntArray, n_draws: int, rng: np.random.Generator) 
 
 
 def _drop_repeated(pairs: IntArray) -> IntArray:
-    """Drop repeated pairs; the others keep their order."""
+    """Return the distinct pairs in the order of their first occurrence."""
     _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
@@ -231,7 +231,7 @@ def teachers(
     Returns
     -------
     Relations
-        Relations by teacher; a pair that two teachers got appears twice.
+        Relations, ordered by teacher; a pair that two teachers sorted appears twice.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def test_fetch_says_where_to_put_the_file_if_openml_fails(error, tmp_path, monke
 
 
 def test_faces_are_not_at_openml(tmp_path):
-    where = r"(?s)faces is not at .*faces\.csv.*not to be had from OpenML.*Put .*Yale.*label"
+    where = r"(?s)faces is not at .*faces\.csv.*OpenML does not have it.*Put .*Yale.*label"
     with pytest.raises(OSError, match=where):
         fetch("faces", tmp_path)
 
