@@ -215,7 +215,7 @@ class PointsWithGaps:
             )
         return theta
 
-    def repeat_single(self, n_components: int, diagonal: bool) -> Parameters:
+    def repeat_gaussian(self, n_components: int, diagonal: bool) -> Parameters:
         """Return K components that all equal the single Gaussian of all points."""
         weights, means, covariances = self.gaussian
         covariances = self.gaussian.variances if diagonal else covariances

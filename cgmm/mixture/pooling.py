@@ -115,7 +115,7 @@ class Pooling(NamedTuple):
 
     def _start_with_gaps(self, X: Any, responsibilities: FloatArray) -> Parameters:
         """Compute initial parameters by several M-steps, since missing values depend on them."""
-        theta = X.repeat_single(responsibilities.shape[1], self.diagonal)
+        theta = X.repeat_gaussian(responsibilities.shape[1], self.diagonal)
         for _ in range(STEPS_WITH_GAPS):
             theta = self.maximise(self.statistics(X, responsibilities, theta), theta)
         return theta.with_weights(closed_form(responsibilities.sum(axis=0)))

@@ -187,7 +187,7 @@ class Batch(NamedTuple):
         own = {"diag": D, "spherical": 1}.get(self.covariance_type, D * (D + 1) // 2)
         return K * (D + 1) - 1 + {BALLS: 1, SHARED: own, FREE: K * own}[stage]
 
-    def n_unsupported(self, r: FloatArray) -> FloatArray:
+    def count_unsupported(self, r: FloatArray) -> FloatArray:
         """Count, for each run, the components with too few points for their own covariance."""
         sizes = self.phi[:, 0] if self.side.copies is None else self.phi[:, 0] * self.side.copies
         n_least = 2 if self.is_diagonal else self.means.shape[1] + 1
@@ -381,7 +381,7 @@ def maximise_with_gaps(
     (K, S), side = r.shape[:2], batch.side
     flat = r.reshape(K * S, -1)
     theta = None if before is None else before.theta
-    theta = theta or gaps.repeat_single(K * S, batch.is_diagonal)
+    theta = theta or gaps.repeat_gaussian(K * S, batch.is_diagonal)
     of_points = side.counted(side.spread(flat.T))
     counts, first, second = gaps.statistics(of_points, theta, batch.is_diagonal, shared=False)
     shifts = first / np.maximum(counts, 1e-9)[:, None]
@@ -654,7 +654,7 @@ def portfolio(
     found = [r[:, s] for s in range(len(order))]
     if stage != FREE and batch.has_enough_points:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
-        scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.n_unsupported(released.r)
+        scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.count_unsupported(released.r)
         order = select_distinct(scores, margin)
         found = [r[:, s] for s in order]
         found.insert(1, released.r[:, order[0]])
