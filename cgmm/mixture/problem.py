@@ -263,12 +263,12 @@ class AssignmentModel:
         An approximate engine may keep a state between calls, so it is applied anew for each run.
         """
 
-        def engine(graph: Graph) -> Inference:
+        def choose_engine(graph: Graph) -> Inference:
             same = graph is self.side.graph and self.inference.finds_best
             return self.inference if same else self.engine(graph)
 
         whole = not self.inference.finds_best
-        return Blocks.of(X, self.side, engine, self.n_components, whole=whole, map=map)
+        return Blocks.of(X, self.side, choose_engine, self.n_components, whole=whole, map=map)
 
     def distribute(self, chunks: Chunks) -> Cluster:
         """Divide a dask.array into partitions, and apply the engine to each on its worker."""

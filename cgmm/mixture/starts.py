@@ -73,7 +73,7 @@ ENOUGH_ALIKE = 3
 MOST_MULTIPLICATIONS = 1.5e7
 # Penalty, in nats, for each component with too few points for a covariance. It is larger than all
 # differences in log-evidence.
-UNSUPPORTED_PENALTY = 1e6
+TOO_SMALL_PENALTY = 1e6
 # The short runs use a subsample with this many points per free parameter of the means, but at least
 # FEWEST_POINTS points.
 POINTS_OF_A_MEAN, FEWEST_POINTS = 20, 1000
@@ -187,7 +187,7 @@ class Batch(NamedTuple):
         own = {"diag": D, "spherical": 1}.get(self.covariance_type, D * (D + 1) // 2)
         return K * (D + 1) - 1 + {BALLS: 1, SHARED: own, FREE: K * own}[stage]
 
-    def count_unsupported(self, r: FloatArray) -> FloatArray:
+    def count_too_small(self, r: FloatArray) -> FloatArray:
         """Count, for each run, the components with too few points for their own covariance."""
         sizes = self.phi[:, 0] if self.side.copies is None else self.phi[:, 0] * self.side.copies
         n_least = 2 if self.is_diagonal else self.means.shape[1] + 1
@@ -264,7 +264,7 @@ class Runs(NamedTuple):
     """(S,) log-evidence."""
     scores: FloatArray
     """(S,) log-evidence - ½ P log N (Schwarz, 1978), where P is the number of free parameters of
-    the stage, minus the correction for small samples from ``chance_gain``."""
+    the stage, minus the correction for small samples from ``expected_overfit``."""
 
     def best(self, n: int) -> FloatArray:
         """Return the responsibilities of the n runs with the highest scores, the best one first."""
@@ -317,7 +317,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
             break
         log_messages = None if log_messages is None else log_messages[:, goes_on]
         components = components.select_runs(goes_on)
-    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + chance_gain(batch, counts, stage)
+    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + expected_overfit(batch, counts, stage)
     return Runs(r, evidence, evidence - cost)
 
 
@@ -555,7 +555,7 @@ def compute_messages(p: FloatArray, log_weights: FloatArray) -> FloatArray:
         return np.maximum(np.log(others / total), LOWEST_MESSAGE)
 
 
-def chance_gain(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
+def expected_overfit(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
     """Return the small-sample correction of each run's score: its expected overfitting, in nats.
 
     If q regressors and a covariance in d dimensions, p parameters in total, are fitted to n points,
@@ -654,7 +654,7 @@ def portfolio(
     found = [r[:, s] for s in range(len(order))]
     if stage != FREE and batch.has_enough_points:
         released = short_runs(batch, r, FREE, SECOND_LOOK)
-        scores = scores + released.evidence - UNSUPPORTED_PENALTY * batch.count_unsupported(released.r)
+        scores = scores + released.evidence - TOO_SMALL_PENALTY * batch.count_too_small(released.r)
         order = select_distinct(scores, margin)
         found = [r[:, s] for s in order]
         found.insert(1, released.r[:, order[0]])

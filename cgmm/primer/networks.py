@@ -185,7 +185,7 @@ def clique_log_z(u):
 
 
 def mirror_images(J, cannot_links):
-    """Return (J,) part and (J,) parity of the nodes for two states."""
+    """Return (J,) group and (J,) parity (same or opposite state) of nodes."""
     part, parity = np.arange(J), np.zeros(J, dtype=int)
     for a, b in cannot_links:
         if part[a] != part[b]:

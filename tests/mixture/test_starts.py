@@ -19,8 +19,8 @@ from cgmm.mixture.starts import (
     SHARED,
     Batch,
     Messages,
-    chance_gain,
     compute_messages,
+    expected_overfit,
     portfolio,
     sample_for_portfolio,
     select_distinct,
@@ -202,7 +202,7 @@ def test_the_penalty_equals_the_gain_of_pure_noise(stage):
             gain -= 0.5 * np.einsum("nd,de,ne->", apart[k], P, apart[k])
         gains.append(gain)
     p = 2 * n_dims + (1 if stage == SHARED else 2) * n_dims * (n_dims + 1) / 2
-    expected = p + chance_gain(batch, np.full((2, 1), float(n_each)), stage)[0]
+    expected = p + expected_overfit(batch, np.full((2, 1), float(n_each)), stage)[0]
     error = np.std(gains) / np.sqrt(len(gains))
     assert np.mean(gains) == pytest.approx(expected, abs=5 * error)
 
