@@ -255,7 +255,7 @@ def test_the_share_of_must_links_is_the_probability_of_one_class(s, w):
 
 
 def test_a_prior_whose_engine_refuses_names_nodes_of_the_whole_network():
-    # Only the tied nodes 2, 3 and 4 reach the engine, which calls them 0, 1 and 2.
+    # Only the connected nodes 2, 3 and 4 reach the engine, which numbers them 0, 1 and 2.
     side = SideInformation.build(5, cannot_link=[[2, 3], [3, 4]])
     with pytest.raises(NetworkError, match="but node 3 has 2 relations"):
         Prior(side, ENGINES["pairs"])
