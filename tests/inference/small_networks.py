@@ -1,4 +1,7 @@
-"""Networks small enough for enumeration, and comparisons with its results."""
+"""Draw and build networks that are small enough to compare an engine with enumeration.
+
+All tests of this folder use these functions. "Edges" are (M, 2) arrays of node indices.
+"""
 
 import numpy as np
 import pytest
@@ -10,10 +13,13 @@ from cgmm.network import Graph, NetworkError, TooCostlyError, log_weight
 
 @st.composite
 def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
-    """Draw a random graph with weights of both signs, and unaries with impossible states."""
+    """Draw a graph with positive and negative log-weights, and unaries with forbidden states.
+
+    ``p_forbidden`` is the probability that an edge is a hard cannot-link (log-weight -inf).
+    """
     n_nodes, n_states = draw(st.integers(1, max_nodes)), draw(st.integers(1, max_states))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    edges = complete(n_nodes)
+    edges = all_edges(n_nodes)
     edges = edges[rng.random(len(edges)) < draw(st.sampled_from([0.3, 0.6, 1.0]))]
     weights = rng.normal(size=len(edges)) * draw(st.sampled_from([0.3, 2.0, 8.0]))
     weights[rng.random(len(edges)) < p_forbidden] = -np.inf
@@ -24,37 +30,37 @@ def networks(draw, max_nodes=6, max_states=3, p_forbidden=0.0):
 
 
 def make_graph(n_nodes, edges, weights):
-    """Return a graph of these edges with one log-weight for all or one for each."""
+    """Build a graph from edges, with one log-weight for all edges or one for each."""
     edges = np.array(list(edges), dtype=np.intp).reshape(-1, 2)
     return Graph(n_nodes, edges, np.broadcast_to(np.asarray(weights, float), len(edges)).copy())
 
 
-def complete(n_nodes):
-    """Return edges between every two nodes."""
+def all_edges(n_nodes):
+    """Return an edge between every two nodes."""
     return np.column_stack(np.triu_indices(n_nodes, 1))
 
 
-def grid(n_rows, n_columns):
-    """Return edges between horizontal and vertical neighbours."""
+def grid_edges(n_rows, n_columns):
+    """Return the edges between horizontal and vertical neighbours of a rectangular grid."""
     names = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
     across = np.column_stack([names[:, :-1].ravel(), names[:, 1:].ravel()])
     down = np.column_stack([names[:-1].ravel(), names[1:].ravel()])
     return np.concatenate([across, down])
 
 
-def without_others(graph, nodes):
-    """Return the graph with only the edges among some nodes."""
+def subgraph(graph, nodes):
+    """Return the graph without the edges that end outside the given nodes."""
     among = np.isin(graph.edges, nodes).all(axis=1)
     return Graph(graph.n_nodes, graph.edges[among], graph.weights[among])
 
 
-def chain(n_nodes):
-    """Return edges between each node and the next."""
+def chain_edges(n_nodes):
+    """Return an edge between each node and the next."""
     return np.column_stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)])
 
 
 def enumerate_all(graph, unary):
-    """Return the result of enumeration, or None if no assignment is possible."""
+    """Enumerate all assignments; return the marginals, or None if no assignment is possible."""
     try:
         return enumerate_assignments(graph)(unary)
     except TooCostlyError:
@@ -63,21 +69,27 @@ def enumerate_all(graph, unary):
         return None
 
 
-def assert_as_enumerated(infer, graph, unary, atol=1e-10):
-    """Compare an engine with enumeration; return whether any assignment is possible."""
+def queries(infer):
+    """Return the functions that an engine offers: marginals and, if it has it, the best state."""
+    return [infer, infer.most_probable] if infer.finds_best else [infer]
+
+
+def assert_equals_enumeration(infer, graph, unary, atol=1e-10):
+    """Check an exact engine against enumeration; return whether any assignment is possible."""
     expected = enumerate_all(graph, unary)
     if expected is None:
-        for question in [infer, infer.most_probable][: 1 + infer.finds_best]:
+        for query in queries(infer):
             with pytest.raises(NetworkError, match="no joint assignment of"):
-                question(unary)
+                query(unary)
         return False
-    found = infer(unary)
-    assert found.exact
-    np.testing.assert_allclose(found.nodes, expected.nodes, rtol=0, atol=atol)
-    assert found.log_z == pytest.approx(expected.log_z, rel=1e-13, abs=atol)
-    if not infer.finds_best:
-        return True
-    best = log_weight(graph, unary, enumerate_assignments(graph).most_probable(unary))
-    log_best = log_weight(graph, unary, infer.most_probable(unary))
-    assert log_best == pytest.approx(best, rel=1e-13, abs=1e-11)
+    result = infer(unary)
+    assert result.exact
+    np.testing.assert_allclose(result.nodes, expected.nodes, rtol=0, atol=atol)
+    assert result.log_z == pytest.approx(expected.log_z, rel=1e-13, abs=atol)
+    if infer.finds_best:
+        best, ours = (
+            log_weight(graph, unary, engine.most_probable(unary))
+            for engine in (enumerate_assignments(graph), infer)
+        )
+        assert ours == pytest.approx(best, rel=1e-13, abs=1e-11)
     return True

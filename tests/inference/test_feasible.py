@@ -1,4 +1,4 @@
-"""Test colourings: feasibility, the nodes to blame, and the smallest number of colours."""
+"""Test the search for a feasible assignment of cannot-linked nodes, and graph colouring."""
 
 import networkx as nx
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from hard_graphs import breaks_no_edge, hard_graph, planted_colouring
 from hypothesis import example, given
 from hypothesis import strategies as st
-from small_networks import complete, enumerate_all, make_graph, networks, without_others
+from small_networks import all_edges, enumerate_all, make_graph, networks, subgraph
 
 import cgmm.inference.feasible
 from cgmm.inference import colour_nodes, feasible_assignment
@@ -17,45 +17,48 @@ from cgmm.network.graph import edge_matrix
 
 
 @given(networks(max_nodes=6, p_forbidden=0.8), st.booleans())
-def test_an_assignment_is_found_exactly_when_there_is_one(network, with_lists):
+def test_feasible_assignment_is_found_if_and_only_if_one_exists(network, with_allowed):
     graph, unary = network
-    allowed = np.isfinite(unary) if with_lists else np.ones(unary.shape, dtype=bool)
-    lists = allowed if with_lists else None
+    allowed = np.isfinite(unary) if with_allowed else np.ones(unary.shape, dtype=bool)
+    argument = allowed if with_allowed else None
     if enumerate_all(graph, np.where(allowed, 0.0, -np.inf)) is None:
         with pytest.raises(NetworkError, match="no assignment"):
-            feasible_assignment(graph, unary.shape[1], allowed=lists)
+            feasible_assignment(graph, unary.shape[1], allowed=argument)
         return
-    z = feasible_assignment(graph, unary.shape[1], allowed=lists)
+    z = feasible_assignment(graph, unary.shape[1], allowed=argument)
     assert breaks_no_edge(graph, z)
     assert allowed[np.arange(graph.n_nodes), z].all()
 
 
-@example(seed=10)  # No four nodes are a clique.
+@example(seed=10)  # This graph needs four colours although it has no clique of four nodes.
 @given(seed=st.integers(0, 10**6))
-def test_the_nodes_that_an_error_names_are_a_minimal_contradiction(seed):
-    """Three states do not suffice for these graphs, nor for any core that the error names."""
+def test_infeasibility_errors_name_a_minimal_set_of_nodes(seed):
+    """The named nodes have no assignment to three states, but they have one without any of them."""
     rng = np.random.default_rng(seed)
-    graph = hard_graph(9, complete(9)[rng.random(36) < 0.55])
+    graph = hard_graph(9, all_edges(9)[rng.random(36) < 0.55])
     try:
         assert breaks_no_edge(graph, feasible_assignment(graph, 3))
     except NetworkError as error:
-        blamed = error.nodes
-        assert enumerate_all(without_others(graph, blamed), np.zeros((9, 3))) is None
-        for j in blamed:
-            fewer = without_others(graph, blamed[blamed != j])
-            assert enumerate_all(fewer, np.zeros((9, 3))) is not None
+        named = error.nodes
+        assert enumerate_all(subgraph(graph, named), np.zeros((9, 3))) is None
+        for j in named:
+            rest = subgraph(graph, named[named != j])
+            assert enumerate_all(rest, np.zeros((9, 3))) is not None
 
 
-def test_the_data_hint_at_an_assignment():
-    """Search near the hardest density, where only the clusters of the data make it quick."""
+def test_a_hint_makes_the_search_for_a_feasible_assignment_quick():
+    """At this density of cannot-links a search without a hint exceeds its budget.
+
+    The hint may have errors. COP-K-means finds its hint in the clusters of the data.
+    """
     graph, hidden = planted_colouring(1000, 3, 5, 0)
-    wrong = hidden.copy()
-    wrong[:50] = (wrong[:50] + 1) % 3
+    hint = hidden.copy()
+    hint[:50] = (hint[:50] + 1) % 3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cgmm.inference.feasible, "STEPS_PER_BRANCH", 10**9)
         with pytest.raises(SearchBudgetError):
             feasible_assignment(graph, 3, max_search=5_000)
-        z = feasible_assignment(graph, 3, max_search=5_000, hint=lambda: wrong)
+        z = feasible_assignment(graph, 3, max_search=5_000, hint=lambda: hint)
         assert breaks_no_edge(graph, z)
         X = 50 + np.eye(3)[hidden] + 0.2 * np.random.default_rng(0).normal(size=(1000, 3))
         model = COPKMeans(3, random_state=0, max_search=5_000).fit(X, cannot_link=graph.edges)
@@ -63,15 +66,19 @@ def test_the_data_hint_at_an_assignment():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
-def test_a_component_without_a_core_needs_no_search(seed):
-    """Greedy colouring needs a fourth state, but all nodes can be removed and put back."""
+def test_graphs_without_a_core_need_no_search(seed):
+    """A core is a subgraph in which every node has at least three neighbours.
+
+    Greedy colouring needs a fourth state here, but nodes with at most two neighbours can be
+    removed one after another, and coloured in the reverse order.
+    """
     graph, _ = planted_colouring(100, 3, 3, seed)
     assert colour_nodes(graph).max() >= 3
     assert breaks_no_edge(graph, feasible_assignment(graph, 3, max_search=1))
 
 
 @given(st.integers(0, 10**6))
-def test_a_walk_leaves_no_node_in_a_state_that_is_not_allowed(seed):
+def test_tabu_walk_respects_the_allowed_states(seed):
     graph, hidden = planted_colouring(40, 4, 4, seed)
     rng = np.random.RandomState(seed)
     allowed = rng.uniform(size=(40, 4)) < 0.6
@@ -82,16 +89,17 @@ def test_a_walk_leaves_no_node_in_a_state_that_is_not_allowed(seed):
     assert allowed[np.arange(40), z].all()
 
 
-# ---------------------------------------------------------------------------- without a limit
+# ---------------------------------------------------------------------------- graph colouring
 
 
 @given(st.integers(1, 60), st.floats(0, 0.5), st.integers(0, 10**6))
-def test_colourings_are_proper_and_use_few_colours(n_nodes, density, seed):
+def test_colourings_are_proper_deterministic_and_at_most_degree_plus_one(n_nodes, density, seed):
     rng = np.random.default_rng(seed)
-    edges = complete(n_nodes)
+    edges = all_edges(n_nodes)
     edges = edges[rng.random(len(edges)) < density]
     graph = make_graph(n_nodes, edges, rng.normal(size=len(edges)))
     colours = colour_nodes(graph)
+    # Edges of log-weight zero do not count.
     np.testing.assert_array_equal(colour_nodes(make_graph(n_nodes, edges, 0.0)), 0)
     assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
     assert colours.min() == 0

@@ -1,4 +1,4 @@
-"""Compare the junction tree with enumeration, closed forms, and an independent library."""
+"""Compare the junction tree with enumeration, closed forms, and the library pyAgrum."""
 
 import tracemalloc
 
@@ -8,18 +8,19 @@ import pyagrum
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import assert_as_enumerated, chain, complete, grid, make_graph
+from small_networks import all_edges, assert_equals_enumeration, chain_edges, grid_edges, make_graph
 
 from cgmm.inference import clique_tree, contraction
 from cgmm.inference.junction_tree import junction_tree
 from cgmm.network import Graph, TooCostlyError, edgeless, log_weight, simplify
 
-# Every graph of up to six nodes.
+# All connected and unconnected graphs with one to six nodes.
 ATLAS = [graph for graph in nx.graph_atlas_g() if 1 <= graph.number_of_nodes() <= 6]
 
 
-# Variants of the code: default; nothing contracted or merged; all contracted; only in logs.
-WAYS = {
+# Settings that select one of the algorithm's branches: merging of cliques, contraction of nodes
+# with at most two neighbours, and sums of logarithms instead of products.
+BRANCHES = {
     "as it is": {},
     "no merging": {(clique_tree, "MERGED_CELLS"): 1},
     "no merging, in logs": {
@@ -35,14 +36,15 @@ WAYS = {
 }
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS)
-def way(request, monkeypatch):
+@pytest.fixture(params=BRANCHES.values(), ids=BRANCHES)
+def branch(request, monkeypatch):
+    """Run a test once for each branch of the algorithm."""
     for (where, name), value in request.param.items():
         monkeypatch.setattr(where, name, value)
 
 
-def draw(rng, net, n_states):
-    """Draw finite, zero and -inf log-weights, and evidence that forbids some states."""
+def draw_network(rng, net, n_states):
+    """Draw finite, zero and -inf log-weights for a graph, and unaries with forbidden states."""
     edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
     weights = rng.normal(size=len(edges)) * 2
     weights[rng.random(len(edges)) < rng.choice([0.25, 1.0], p=[0.8, 0.2])] = -np.inf
@@ -54,32 +56,33 @@ def draw(rng, net, n_states):
     return Graph(net.number_of_nodes(), edges, weights), unary
 
 
-def is_possible_and_right(graph, unary):
-    return assert_as_enumerated(junction_tree(graph), graph, unary)
+def is_feasible_and_exact(graph, unary):
+    """Check the junction tree against enumeration; return whether any assignment is possible."""
+    return assert_equals_enumeration(junction_tree(graph), graph, unary)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("n_states", [2, 3])
-@pytest.mark.usefixtures("way")
-def test_every_graph_of_up_to_six_nodes(n_states):
+@pytest.mark.usefixtures("branch")
+def test_junction_tree_equals_enumeration_for_all_graphs_of_up_to_six_nodes(n_states):
     rng = np.random.default_rng(n_states)
-    feasible = [is_possible_and_right(*draw(rng, net, n_states)) for net in ATLAS]
+    feasible = [is_feasible_and_exact(*draw_network(rng, net, n_states)) for net in ATLAS]
     assert len(ATLAS) == 208
     assert 100 < sum(feasible) < 208
 
 
-@pytest.mark.usefixtures("way")
-def test_underflowing_states_count_if_all_others_are_forbidden():
-    """Two nodes leave the third, which is summed out first, only a state that costs 760 nats."""
+@pytest.mark.usefixtures("branch")
+def test_states_that_underflow_count_if_all_others_are_forbidden():
+    """The only feasible state of node 2, which is summed out first, has a unary of -760."""
     edges = [(0, 2), (1, 2), (0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4)]
     unary = np.zeros((5, 3))
     unary[:3] = [[-900, 0, -900], [0, -900, -900], [0, 0, -760]]
-    assert is_possible_and_right(make_graph(5, edges, [-np.inf] * 2 + [0.1] * 6), unary)
+    assert is_feasible_and_exact(make_graph(5, edges, [-np.inf] * 2 + [0.1] * 6), unary)
 
 
-@pytest.mark.usefixtures("way")
-def test_steps_of_hundreds_of_nats():
-    """Some probabilities underflow beside others, but forbidden pairs make them matter."""
+@pytest.mark.usefixtures("branch")
+def test_junction_tree_is_exact_when_log_weights_differ_by_hundreds():
+    """Some probabilities underflow, but they matter because the others are forbidden."""
     rng = np.random.default_rng(0)
     n_feasible = 0
     for _ in range(75):
@@ -88,7 +91,7 @@ def test_steps_of_hundreds_of_nats():
         edges = np.array(net.edges, dtype=np.intp).reshape(-1, 2)
         weights = rng.choice([-np.inf, -300.0, 1.0, 300.0], size=len(edges), p=[0.7, 0.1, 0.1, 0.1])
         unary = rng.choice([0.0, -380.0, -760.0], size=(n, k)) + rng.normal(size=(n, k))
-        n_feasible += is_possible_and_right(Graph(int(n), edges, weights), unary)
+        n_feasible += is_feasible_and_exact(Graph(int(n), edges, weights), unary)
     assert n_feasible > 35
 
 
@@ -97,10 +100,10 @@ def test_steps_of_hundreds_of_nats():
 
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
 @pytest.mark.parametrize("shape", ["chain", "star"])
-def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
-    """Every node but the first has one equal state and K - 1 others."""
+def test_junction_tree_has_the_closed_form_of_trees_with_equal_edges(shape, weight):
+    """Given its neighbour, every node but the first has one equal state and K - 1 others."""
     n, k = 30_000, 3
-    edges = chain(n) * (1 if shape == "chain" else [0, 1])
+    edges = chain_edges(n) * (1 if shape == "chain" else [0, 1])
     nodes, log_z, *_ = junction_tree(make_graph(n, edges, weight))(np.full((n, k), -1.0))
     expected = -n + np.log(k) + (n - 1) * np.log(np.exp(weight) + k - 1)
     assert log_z == pytest.approx(expected, rel=1e-12)
@@ -109,10 +112,10 @@ def test_trees_of_equal_edges_have_a_closed_form(shape, weight):
 
 @pytest.mark.parametrize(("side", "n_states"), [(5, 5), (8, 2), (8, 4)])
 @pytest.mark.parametrize("hard", [0.0, 0.1])
-def test_grids_agree_with_pyagrum(side, n_states, hard):
-    """Compare with marginals by Shafer-Shenoy inference in the same Markov random field."""
+def test_junction_tree_agrees_with_pyagrum_on_grids(side, n_states, hard):
+    """PyAgrum computes marginals of the same Markov random field by Shafer-Shenoy inference."""
     rng = np.random.default_rng(side + n_states)
-    edges = grid(side, side)
+    edges = grid_edges(side, side)
     weights = rng.normal(size=len(edges)) * 1.5
     weights[rng.random(len(edges)) < hard] = -np.inf
     graph, unary = Graph(side**2, edges, weights), rng.normal(size=(side**2, n_states))
@@ -132,7 +135,7 @@ def test_grids_agree_with_pyagrum(side, n_states, hard):
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), n_nodes=st.integers(40, 150), n_extra=st.integers(0, 4))
 def test_contraction_leaves_the_marginals_unchanged(seed, n_nodes, n_extra):
-    """Contract random trees with a small number of extra edges, in rounds and one by one."""
+    """Contract random trees with up to four extra edges, once in rounds and once node by node."""
     rng = np.random.default_rng(seed)
     tree = [(int(rng.integers(max(0, j - 20), j)), j) for j in range(1, n_nodes)]
     edges = np.concatenate([tree, rng.choice(n_nodes, size=(n_extra, 2))])
@@ -146,36 +149,37 @@ def test_contraction_leaves_the_marginals_unchanged(seed, n_nodes, n_extra):
         assert len(contraction.contract(simplify(graph)).rounds) > 3
         patch.setattr(contraction, "SMALLEST_ROUND", n_nodes + 1)
         one_by_one = junction_tree(graph)
-    ours, theirs = by_rounds(unary), one_by_one(unary)
-    np.testing.assert_allclose(ours.nodes, theirs.nodes, atol=1e-11)
-    assert ours.log_z == pytest.approx(theirs.log_z, rel=1e-13)
-    scores = [log_weight(graph, unary, way.most_probable(unary)) for way in (by_rounds, one_by_one)]
+    expected, result = one_by_one(unary), by_rounds(unary)
+    np.testing.assert_allclose(result.nodes, expected.nodes, atol=1e-11)
+    assert result.log_z == pytest.approx(expected.log_z, rel=1e-13)
+    engines = (by_rounds, one_by_one)
+    scores = [log_weight(graph, unary, engine.most_probable(unary)) for engine in engines]
     assert scores[0] == pytest.approx(scores[1], rel=1e-13)
-    assert scores[0] <= ours.log_z
+    assert scores[0] <= result.log_z
 
 
 # --------------------------------------------------------------------------- refusals
 
 
-def test_tables_stay_within_max_bytes_and_what_is_wider_is_refused_before_they_are_made():
+def test_tables_stay_within_max_bytes_and_larger_ones_are_refused_before_allocation():
     rng = np.random.default_rng(0)
-    twelve, twenty = (
-        make_graph(n * n, grid(n, n), rng.normal(size=2 * n * (n - 1))) for n in (12, 20)
+    grid_of_12, grid_of_20 = (
+        make_graph(n * n, grid_edges(n, n), rng.normal(size=2 * n * (n - 1))) for n in (12, 20)
     )
     tracemalloc.start()
     with pytest.raises(TooCostlyError, match=r"400 in all.*width of at least 19.*K = 5.*'auto'"):
-        junction_tree(twenty)(np.zeros((400, 5)))
+        junction_tree(grid_of_20)(np.zeros((400, 5)))
     with pytest.raises(TooCostlyError, match="max_bytes is 100 KiB"):
-        junction_tree(twelve, max_bytes=100 * 1024)(np.zeros((144, 3)))
+        junction_tree(grid_of_12, max_bytes=100 * 1024)(np.zeros((144, 3)))
     assert tracemalloc.get_traced_memory()[1] < 2**24
-    nodes, *_ = junction_tree(twelve)(rng.normal(size=(144, 3)))
+    nodes, *_ = junction_tree(grid_of_12)(rng.normal(size=(144, 3)))
     assert tracemalloc.get_traced_memory()[1] < 2**30
     tracemalloc.stop()
     np.testing.assert_allclose(nodes.sum(axis=1), 1, rtol=1e-12)
 
 
-def test_one_state_needs_no_table_and_no_node_no_state():
-    graph = make_graph(200, complete(200), 1e-3)
+def test_junction_tree_handles_a_single_state_and_an_empty_graph():
+    graph = make_graph(200, all_edges(200), 1e-3)
     assert junction_tree(graph)(np.ones((200, 1))).log_z == pytest.approx(200 + 19.9)
     nodes, log_z, *_ = junction_tree(edgeless(0))(np.empty((0, 2)))
     assert nodes.shape == (0, 2)

@@ -1,4 +1,4 @@
-"""Test mean field: its bound never exceeds log Z and never falls."""
+"""Test mean field: its lower bound never exceeds log Z and never decreases."""
 
 import itertools
 
@@ -14,8 +14,8 @@ from cgmm.inference.mean_field import mean_field
 from cgmm.network import Graph, adjacency
 
 
-def bound_by_definition(graph, unary, q):
-    """Return E_Q[log weight] + H(Q) [lu2007, eq. 3.3]; impossible terms have probability zero."""
+def compute_bound(graph, unary, q):
+    """Return E_Q[log weight] + H(Q) [lu2007, eq. 3.3], by the definition."""
     return primer.mean_field_bound(q, np.where(q > 0, unary, 0.0), graph.edges, graph.weights)
 
 
@@ -23,7 +23,7 @@ def bound_by_definition(graph, unary, q):
 
 
 @given(networks())
-def test_the_mean_field_bound_is_below_log_z_and_never_falls(network):
+def test_the_mean_field_bound_is_below_log_z_and_never_decreases(network):
     graph, unary = network
     log_z = enumerate_assignments(graph)(unary).log_z
     ascent = mean_field_ascent(graph, unary)
@@ -33,16 +33,16 @@ def test_the_mean_field_bound_is_below_log_z_and_never_falls(network):
 
 
 @given(networks(), st.integers(1, 4))
-def test_the_bound_is_that_of_the_distribution_returned(network, n_sweeps):
+def test_mean_field_returns_the_bound_of_its_own_marginals(network, n_sweeps):
     graph, unary = network
     q, bound, exact, _ = mean_field(graph, max_sweeps=n_sweeps, tol=0.0)(unary)
     assert not exact
     np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-12)
-    assert bound == pytest.approx(bound_by_definition(graph, unary, q), rel=1e-10, abs=1e-10)
+    assert bound == pytest.approx(compute_bound(graph, unary, q), rel=1e-10, abs=1e-10)
 
 
 @given(networks(), st.sampled_from([0.1, 1e-3, 1e-6]))
-def test_it_stops_after_the_first_sweep_that_gains_too_little(network, tol):
+def test_mean_field_stops_after_the_first_sweep_that_gains_at_most_tol(network, tol):
     graph, unary = network
     ascent = mean_field_ascent(graph, unary)
     bounds = [marginals.log_z for marginals in itertools.islice(ascent, 40)]
@@ -50,16 +50,19 @@ def test_it_stops_after_the_first_sweep_that_gains_too_little(network, tol):
     assert mean_field(graph, max_sweeps=40, tol=tol)(unary).log_z == bounds[last]
 
 
-def test_the_printed_fixed_point_is_that_of_half_the_log_weights():
-    """The display after [lu2007, eq. 3.5] has exp(Σ W Q), but (3.1) meets a pair twice: w = 2 W."""
+def test_the_fixed_point_printed_in_lu2007_is_that_of_half_the_log_weights():
+    """The display after [lu2007, eq. 3.5] has exp(Σ W Q) although (3.1) counts each pair twice.
+
+    The correct equation has w = 2 W. Iterating the printed one gives a larger divergence.
+    """
     edges = np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5], [3, 4], [4, 5], [0, 4]])
     graph, unary = Graph(6, edges, np.ones(8)), np.random.default_rng(1).normal(size=(6, 3))
     exact, divergence = enumerate_assignments(graph)(unary).log_z, {}
-    for name, w in (("printed", 0.5), ("right", 1.0)):
-        settled = mean_field(Graph(6, edges, np.full(8, w)), max_sweeps=5000, tol=0.0)
-        q = settled(unary).nodes
-        divergence[name] = exact - bound_by_definition(graph, unary, q)
+    for name, w in (("printed", 0.5), ("correct", 1.0)):
+        infer = mean_field(Graph(6, edges, np.full(8, w)), max_sweeps=5000, tol=0.0)
+        q = infer(unary).nodes
+        divergence[name] = exact - compute_bound(graph, unary, q)
         logs = unary + adjacency(graph) @ q
         drift = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)) - q
-        assert (abs(drift).max() < 1e-6) == (name == "right")
-    assert divergence["printed"] > divergence["right"] + 0.1
+        assert (abs(drift).max() < 1e-6) == (name == "correct")
+    assert divergence["printed"] > divergence["correct"] + 0.1

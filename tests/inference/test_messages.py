@@ -1,4 +1,4 @@
-"""Test belief propagation, plain and tree-reweighted: exact on trees, bounded elsewhere."""
+"""Test belief propagation, plain and tree-reweighted: exact on forests, a bound elsewhere."""
 
 import warnings
 
@@ -8,7 +8,7 @@ from answers import true_relations
 from hard_graphs import planted_colouring
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, complete, enumerate_all, grid, make_graph, networks
+from small_networks import all_edges, chain_edges, enumerate_all, grid_edges, make_graph, networks
 
 from cgmm import primer
 from cgmm.inference.belief_propagation import (
@@ -33,8 +33,8 @@ BOTH = pytest.mark.parametrize("engine", [belief_propagation, tree_reweighted])
 TWO_CYCLES = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (3, 4)]
 
 
-def clumps(hidden, separation, seed):
-    """Return log-densities of points around the centres of classes on a circle."""
+def log_densities(hidden, separation, seed):
+    """Return the log-densities of points drawn around class centres that lie on a circle."""
     rng, n_states = np.random.default_rng(seed), hidden.max() + 1
     angle = 2 * np.pi * np.arange(n_states) / n_states
     centres = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -43,57 +43,55 @@ def clumps(hidden, separation, seed):
     return -((X[:, None] - centres) ** 2).sum(axis=2) / 2
 
 
-# ---------------------------------------------------------------------------- both
+# ---------------------------------------------------------------------------- both engines
 
 
 @BOTH
 @given(networks(p_forbidden=0.3))
-def test_on_forests_messages_end_at_the_exact_answer(engine, network):
+def test_messages_are_exact_on_forests(engine, network):
     graph, unary = spanning_forest(network[0]), network[1]
     exact = enumerate_all(graph, unary)
     if exact is None:
         return
-    # Without damping, messages stop after as many sweeps as the longest path has edges.
-    found = engine(graph, tol=1e-14)(unary)
-    assert found.residual <= 1e-14
-    np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-9)
-    assert found.log_z == pytest.approx(exact.log_z, rel=1e-9, abs=1e-9)
+    # Without damping, messages converge after as many sweeps as the longest path has edges.
+    result = engine(graph, tol=1e-14)(unary)
+    assert result.residual <= 1e-14
+    np.testing.assert_allclose(result.nodes, exact.nodes, atol=1e-9)
+    assert result.log_z == pytest.approx(exact.log_z, rel=1e-9, abs=1e-9)
 
 
 @BOTH
-def test_evidence_travels_along_a_long_chain(engine):
-    """Pass evidence along a thousand nodes of alternating states, more than the usual sweeps."""
-    graph, unary = Graph(1000, chain(1000), np.full(999, -np.inf)), np.zeros((1000, 2))
+def test_evidence_reaches_the_end_of_a_long_chain(engine):
+    """The chain has 1000 nodes of alternating states, more than the default `max_sweeps`."""
+    graph, unary = Graph(1000, chain_edges(1000), np.full(999, -np.inf)), np.zeros((1000, 2))
     unary[0] = np.log([0.9, 0.1])
-    found = engine(graph)(unary)
-    np.testing.assert_allclose(found.nodes[::2], np.tile([0.9, 0.1], (500, 1)), atol=1e-9)
-    np.testing.assert_allclose(found.nodes[1::2], np.tile([0.1, 0.9], (500, 1)), atol=1e-9)
-    assert found.log_z == pytest.approx(0, abs=1e-9)
+    result = engine(graph)(unary)
+    np.testing.assert_allclose(result.nodes[::2], np.tile([0.9, 0.1], (500, 1)), atol=1e-9)
+    np.testing.assert_allclose(result.nodes[1::2], np.tile([0.1, 0.9], (500, 1)), atol=1e-9)
+    assert result.log_z == pytest.approx(0, abs=1e-9)
 
 
 @BOTH
 @pytest.mark.parametrize("weights", [[-np.inf] * 5 + [1.0], [2.0, -1.0, 0.5, 1.5, -3.0, -np.inf]])
-def test_marginals_are_the_slopes_of_log_z_in_the_unaries(engine, weights):
-    graph, unary = (
-        make_graph(5, TWO_CYCLES, weights),
-        np.random.default_rng(3).normal(size=(5, 3)),
-    )
+def test_marginals_are_the_derivatives_of_log_z_by_the_unaries(engine, weights):
+    graph = make_graph(5, TWO_CYCLES, weights)
+    unary = np.random.default_rng(3).normal(size=(5, 3))
     infer = engine(graph, tol=1e-14, damping=0.3, max_sweeps=2000)
     expected = primer.derivative(lambda unary: infer(unary).log_z, unary)
     np.testing.assert_allclose(infer(unary).nodes, expected, atol=1e-7)
 
 
-# ---------------------------------------------------------------------------- plain: how near it is
+# ---------------------------------------------------------------------------- plain messages
 
 
-def test_a_single_remaining_colouring_is_found():
-    """Cannot-links leave probabilities far below 1e-308 to everything else."""
+def test_belief_propagation_finds_the_only_feasible_colouring():
+    """All other assignments have probabilities far below 1e-308, because of cannot-links."""
     graph, hidden = planted_colouring(150, 3, 20, 0)
-    unary = clumps(hidden, 1.0, 0)
-    found = belief_propagation(graph)(unary)
-    assert found.residual <= 1e-7
-    np.testing.assert_array_equal(found.nodes.argmax(axis=1), hidden)
-    assert found.log_z == pytest.approx(unary[np.arange(150), hidden].sum(), rel=1e-9)
+    unary = log_densities(hidden, 1.0, 0)
+    result = belief_propagation(graph)(unary)
+    assert result.residual <= 1e-7
+    np.testing.assert_array_equal(result.nodes.argmax(axis=1), hidden)
+    assert result.log_z == pytest.approx(unary[np.arange(150), hidden].sum(), rel=1e-9)
 
 
 # ---------------------------------------------------------------------------- convergence
@@ -101,37 +99,38 @@ def test_a_single_remaining_colouring_is_found():
 
 @pytest.mark.parametrize("strength", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("damping", [0.0, 0.3, None])
-def test_inexact_results_come_with_a_warning(damping, strength):
-    """Strong messages may oscillate, or converge far from the marginals; both are reported."""
+def test_belief_propagation_warns_if_and_only_if_it_did_not_converge(damping, strength):
+    """Strong edges make the messages oscillate; converged messages do not depend on damping."""
     for seed in range(3):
-        # Preferences of both signs between weak unaries cannot all be satisfied.
-        rng, edges = np.random.default_rng(seed), grid(6, 6)
+        # Edges of both signs cannot all be satisfied, and the unaries are weak.
+        rng, edges = np.random.default_rng(seed), grid_edges(6, 6)
         graph = make_graph(36, edges, strength * rng.choice([-1.0, 1.0], size=len(edges)))
         unary = 0.1 * rng.normal(size=(36, 2))
         with warnings.catch_warnings(record=True, action="always") as caught:
-            found = belief_propagation(graph, damping=damping, max_sweeps=300)(unary)
-        assert len(caught) == (found.residual > 1e-7)
+            result = belief_propagation(graph, damping=damping, max_sweeps=300)(unary)
+        assert len(caught) == (result.residual > 1e-7)
         if not caught:
-            # It is a fixed point of any damping.
-            slow = belief_propagation(graph, damping=0.6, max_sweeps=2000)(unary)
-            np.testing.assert_allclose(found.nodes, slow.nodes, atol=1e-5)
+            # A fixed point is one for every damping.
+            damped = belief_propagation(graph, damping=0.6, max_sweeps=2000)(unary)
+            np.testing.assert_allclose(result.nodes, damped.nodes, atol=1e-5)
         if strength == 3.0 and damping == 0.0:
-            assert found.residual > 0.1
+            assert result.residual > 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_damping_rises_where_the_first_is_too_little(seed):
+def test_damping_increases_if_its_first_value_is_too_small(seed):
     graph, hidden = planted_colouring(100, 5, 9, seed)
-    unary = clumps(hidden, 0.5, seed)
+    unary = log_densities(hidden, 0.5, seed)
     fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
     assert fixed.residual > 0.1
     assert rising.residual <= 1e-7
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])
-def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(damping):
+def test_the_residual_is_the_largest_change_in_an_undamped_sweep(damping):
     graph, hidden = planted_colouring(30, 3, 4, 0)
-    edges, unary = direct_edges(graph, np.ones(len(graph.edges))), clumps(hidden, 1.0, 0).T
+    unary = log_densities(hidden, 1.0, 0).T
+    edges = direct_edges(graph, np.ones(len(graph.edges)))
     before, after = (
         iterate_messages(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5)
     )
@@ -144,14 +143,14 @@ def test_the_residual_is_the_largest_change_that_an_undamped_sweep_would_make(da
 
 
 @given(networks(max_states=4), st.sampled_from([1e9, -1e9]), st.sampled_from([1.0, 1e3]))
-def test_weights_of_a_thousand_million_are_as_good_as_hard(network, weight, scale):
+def test_log_weights_of_1e9_act_like_hard_relations(network, weight, scale):
     graph, unary = network
     graph, unary = simplify(graph), scale * unary
     strong = graph._replace(weights=np.where(graph.weights > 1, weight, graph.weights))
-    found = belief_propagation(strong, max_sweeps=100)(unary)
-    assert np.isfinite(found.log_z)
-    np.testing.assert_allclose(found.nodes.sum(axis=1), 1, rtol=1e-6)
-    assert (found.nodes[np.isneginf(unary)] == 0).all()
+    result = belief_propagation(strong, max_sweeps=100)(unary)
+    assert np.isfinite(result.log_z)
+    np.testing.assert_allclose(result.nodes.sum(axis=1), 1, rtol=1e-6)
+    assert (result.nodes[np.isneginf(unary)] == 0).all()
     if weight > 0:
         return
     hard = graph._replace(weights=np.where(graph.weights > 1, -np.inf, graph.weights))
@@ -159,32 +158,33 @@ def test_weights_of_a_thousand_million_are_as_good_as_hard(network, weight, scal
         expected = belief_propagation(hard, max_sweeps=100)(unary)
     except NetworkError:
         return
-    if max(found.residual, expected.residual) <= 1e-7 and expected.log_z > -1e6:
-        np.testing.assert_allclose(found.nodes, expected.nodes, atol=1e-5)
+    if max(result.residual, expected.residual) <= 1e-7 and expected.log_z > -1e6:
+        np.testing.assert_allclose(result.nodes, expected.nodes, atol=1e-5)
 
 
-def ring(n):
-    return make_graph(n, [*chain(n), (0, n - 1)], -np.inf)
+def make_ring(n):
+    """Build a cycle of n cannot-linked nodes."""
+    return make_graph(n, [*chain_edges(n), (0, n - 1)], -np.inf)
 
 
-def test_evidence_travels_through_cycles():
-    """A label fixes a neighbour's state, which fixes that of the next node."""
+def test_evidence_propagates_around_cycles_of_cannot_links():
+    """The label of node 0 fixes the state of node 1, which fixes that of node 2."""
     unary = np.zeros((5, 3))
     unary[0, 1:] = unary[1, 2] = unary[2, 0] = -np.inf
-    found, exact = belief_propagation(ring(5))(unary), enumerate_all(ring(5), unary)
-    np.testing.assert_allclose(found.nodes, exact.nodes, atol=1e-6)
-    assert found.log_z == pytest.approx(exact.log_z, abs=1e-6)
+    result, exact = belief_propagation(make_ring(5))(unary), enumerate_all(make_ring(5), unary)
+    np.testing.assert_allclose(result.nodes, exact.nodes, atol=1e-6)
+    assert result.log_z == pytest.approx(exact.log_z, abs=1e-6)
     with pytest.raises(NetworkError, match="leaves node 0 only the state 0, so node 1"):
-        belief_propagation(ring(5))(unary[:, :2])
+        belief_propagation(make_ring(5))(unary[:, :2])
     with pytest.raises(NetworkError, match="no joint assignment"):
-        belief_propagation(ring(5))(np.zeros((5, 1)))
+        belief_propagation(make_ring(5))(np.zeros((5, 1)))
 
 
-# ---------------------------------------------------------------------------- reweighted: a bound
+# ---------------------------------------------------------------------------- tree-reweighted bound
 
 
 @given(networks(max_states=4, p_forbidden=0.2), st.sampled_from([1, 2, 500]))
-def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps):
+def test_tree_reweighted_log_z_is_an_upper_bound_even_before_convergence(network, max_sweeps):
     graph, unary = network
     exact = enumerate_all(graph, unary)
     try:
@@ -197,49 +197,52 @@ def test_log_z_is_never_below_the_exact_one_converged_or_not(network, max_sweeps
 
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.integers(3, 6), st.integers(2, 3))
-def test_at_the_fixed_point_the_bound_is_lowest_and_equal_to_the_free_energy(seed, n, k):
-    """Convex duality: Σ_T log Z(θ_T) / M meets Σ_j log Z_j - Σ_e ρ_e log Z_e."""
+def test_the_converged_tree_reweighted_bound_is_lowest_and_equals_the_free_energy(seed, n, k):
+    """Convex duality: the least Σ_T log Z(θ_T) / M equals Σ_j log Z_j - Σ_e ρ_e log Z_e."""
     rng = np.random.default_rng(seed)
-    graph = make_graph(n, complete(n), rng.normal(size=n * (n - 1) // 2))
+    graph = make_graph(n, all_edges(n), rng.normal(size=n * (n - 1) // 2))
     unary = rng.normal(size=(n, k))
-    found = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
-    assert found.residual < 1e-9
+    result = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
+    assert result.residual < 1e-9
     directed = direct_edges(graph, covering_forests(graph).mean(axis=0))
-    settled = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
-    assert found.log_z == pytest.approx(compute_free_energy(directed, unary.T, settled), abs=1e-7)
+    converged = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
+    assert result.log_z == pytest.approx(
+        compute_free_energy(directed, unary.T, converged), abs=1e-7
+    )
     early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
-    assert found.log_z <= min(early) + 1e-9
+    assert result.log_z <= min(early) + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_hard_relations_do_not_make_messages_diverge(seed):
-    """With -inf alone the bound would be hundreds of nats too high; here it is near Bethe's."""
-    # True answers about random pairs, two or more per point, of three overlapping clumps.
+def test_many_hard_relations_do_not_make_the_tree_reweighted_bound_diverge(seed):
+    """Hard cannot-links alone would give a bound that is hundreds of nats too high."""
+    # Relate random pairs of points, at least two per point, of three overlapping clusters.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
     side = SideInformation.build(600, **true_relations(rng, z, 1350))
     X = means[z] + rng.normal(size=(600, 3))
     unary = side.sum_over_nodes(-0.5 * ((X[:, None] - means) ** 2).sum(axis=-1))
     y, engines = z[side.first_points], (tree_reweighted, belief_propagation)
-    found, bethe = (engine(side.graph)(unary) for engine in engines)
-    assert bethe.log_z - 0.1 < found.log_z < bethe.log_z + 5
-    right = [(marginals.nodes.argmax(axis=1) == y).mean() for marginals in (found, bethe)]
-    assert right[0] > right[1] - 0.02 > (unary.argmax(axis=1) == y).mean()
+    result, bethe = (engine(side.graph)(unary) for engine in engines)
+    assert bethe.log_z - 0.1 < result.log_z < bethe.log_z + 5
+    accuracies = [(marginals.nodes.argmax(axis=1) == y).mean() for marginals in (result, bethe)]
+    assert accuracies[0] > accuracies[1] - 0.02 > (unary.argmax(axis=1) == y).mean()
 
 
 @pytest.mark.parametrize("max_sweeps", [500, 7])
-def test_evidence_that_outweighs_the_soft_stand_in_keeps_what_is_hard(max_sweeps):
-    """Unaries of fifty nats outweigh a stand-in of ten, but hard messages give a lower bound."""
+def test_tree_reweighted_respects_cannot_links_against_strong_evidence(max_sweeps):
+    """Internally a cannot-link has a log-weight of -10 at first, less than these unaries of 60."""
     unary = np.zeros((4, 3))
     unary[:, 0] = [50.0, 60.0, 0.0, 1.0]
-    exact = enumerate_all(ring(4), unary)
-    found = tree_reweighted(ring(4), max_sweeps=max_sweeps)(unary)
-    np.testing.assert_allclose(found.nodes[:2], exact.nodes[:2], atol=1e-3)
-    assert found.log_z >= exact.log_z
+    exact = enumerate_all(make_ring(4), unary)
+    result = tree_reweighted(make_ring(4), max_sweeps=max_sweeps)(unary)
+    np.testing.assert_allclose(result.nodes[:2], exact.nodes[:2], atol=1e-3)
+    assert result.log_z >= exact.log_z
 
 
 @given(networks(max_nodes=9))
-def test_every_edge_is_in_two_forests_and_each_spans(network):
+def test_covering_forests_span_the_graph_and_contain_every_edge_twice(network):
+    """Each forest spans all components; an edge that is a bridge must be in every forest."""
     graph = simplify(network[0])
     forests, bridges = covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
     assert forests.sum(axis=0).min(initial=2) >= 2
@@ -251,5 +254,4 @@ def test_every_edge_is_in_two_forests_and_each_spans(network):
     for e in range(len(graph.edges)):
         rest = Graph(graph.n_nodes, np.delete(graph.edges, e, 0), np.delete(graph.weights, e))
         bridges[e] = connected_components(rest).max() > components.max()
-    # An edge that alone connects two parts is in every forest.
     assert (forests.mean(axis=0)[bridges] == 1).all()

@@ -1,4 +1,4 @@
-"""Check the errata about networks in the papers, as listed in book/_data/errata.toml."""
+"""Check statements of the papers about networks that book/_data/errata.toml corrects."""
 
 import networkx as nx
 import numpy as np
@@ -11,37 +11,42 @@ from cgmm.scenarios import class_set_stars
 AUTO, INF = ENGINES["auto"], np.inf
 
 
-def apart(graph: nx.Graph) -> Graph:
-    """Return the edges as cannot-links."""
+def make_cannot_links(graph: nx.Graph) -> Graph:
+    """Turn the edges of a networkx graph into cannot-links."""
     edges = np.array(sorted(sorted(edge) for edge in graph.edges))
     return Graph(len(graph), edges, np.full(len(edges), -INF))
 
 
-def width(graph: nx.Graph) -> int:
+def compute_treewidth(graph: nx.Graph) -> int:
+    """Return an upper bound of the treewidth, by the minimum fill-in heuristic."""
     return treewidth_min_fill_in(graph)[0]
 
 
 def test_cost_grows_with_the_width_and_not_with_the_number_of_cannot_links():
-    """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable."""
+    """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable; the width decides.
+
+    Random cubic graphs have 1.5 N edges and a growing treewidth. Groups of five connected points
+    have more edges, but a treewidth of 4.
+    """
     widths = []
     for n in (20, 40, 80, 160):
-        cubic, piles = nx.random_regular_graph(3, n, seed=0), nx.caveman_graph(n // 5, 5)
-        widths.append(width(cubic))
-        assert cubic.size() == 1.5 * n < piles.size()
-        assert width(piles) == 4
+        cubic, groups = nx.random_regular_graph(3, n, seed=0), nx.caveman_graph(n // 5, 5)
+        widths.append(compute_treewidth(cubic))
+        assert cubic.size() == 1.5 * n < groups.size()
+        assert compute_treewidth(groups) == 4
     assert widths == sorted(widths)
     assert widths[-1] > 20
 
 
 def test_relations_move_the_prior_of_a_tied_point_away_from_its_weight():
-    """[shental2003, sect. 2.2] calls alpha_l the probability of l given that the relations hold."""
+    """[shental2003, sect. 2.2] reads α_l as p(z_i = l) given that the relations are satisfied."""
     for alpha, prior in (([0.6, 0.3, 0.1], [0.44, 0.39, 0.17]), ([0.85, 0.15], [0.5, 0.5])):
-        tied = AUTO(apart(nx.path_graph(2)))(np.log([alpha, alpha])).nodes[0]
-        np.testing.assert_allclose(tied, prior, atol=0.005)
+        linked = AUTO(make_cannot_links(nx.path_graph(2)))(np.log([alpha, alpha])).nodes[0]
+        np.testing.assert_allclose(linked, prior, atol=0.005)
 
 
 def test_the_cliques_of_seven_blocks_are_stars():
-    """[lu2007, sect. 5.2.1]: one block of bare ground against six of snow, six links."""
+    """[lu2007, sect. 5.2.1] links a block of bare ground to six of snow: a star, no cliques."""
     blocks = np.repeat([1, 0], [6, 1])
     star = class_set_stars(blocks, centre=0, random_state=0)
     assert len(star) == 6
@@ -52,14 +57,14 @@ def test_the_cliques_of_seven_blocks_are_stars():
 
 
 def test_a_star_and_a_path_of_fifty_cost_next_to_nothing():
-    """[lu2007, sect. 3] asks M^|T| of a component T; its width is what counts."""
-    assert width(nx.star_graph(6)) == width(nx.path_graph(50)) == 1
-    log_z = AUTO(apart(nx.path_graph(50)))(np.zeros((50, 3))).log_z
+    """[lu2007, sect. 3] gives M^|T| as the cost of a component T; the treewidth decides."""
+    assert compute_treewidth(nx.star_graph(6)) == compute_treewidth(nx.path_graph(50)) == 1
+    log_z = AUTO(make_cannot_links(nx.path_graph(50)))(np.zeros((50, 3))).log_z
     assert np.isclose(log_z, np.log(3) + 49 * np.log(2), rtol=1e-12)
 
 
-def c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
-    """Return p(c | a = k) for each k in a triangle of preferences ab, bc and ac."""
+def condition_c_on_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
+    """Return p(c | a = k) for each k, in a triangle with log-weights of edges ab, bc and ac."""
     triangle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.array(weights))
     given = [[[0, -INF], unary_b, [0, 0]], [[-INF, 0], unary_b, [0, 0]]]
     infer = ENGINES["enumerate"](triangle)
@@ -67,12 +72,16 @@ def c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
 
 
 def test_dependence_is_no_equivalence_relation():
-    """[lu2007, sect. 3] claims that R_a is reflexive, transitive and the closure of R_d."""
-    assert not np.allclose(*c_given_a([1, 1, 0], [0, 0]))
-    np.testing.assert_allclose(*c_given_a([1, 1, 0], [0, -INF]))  # the middle one is certain
-    # tanh(w/2) of a chain is the product of its edges' values; a third edge may cancel it.
+    """[lu2007, sect. 3] claims that R_a is reflexive, transitive and the closure of R_d.
+
+    Two nodes depend on each other only if no certain node separates them, and if a third edge
+    does not cancel the dependence: tanh(w/2) of a path is the product of that of its edges.
+    """
+    assert not np.allclose(*condition_c_on_a([1, 1, 0], [0, 0]))
+    np.testing.assert_allclose(*condition_c_on_a([1, 1, 0], [0, -INF]))  # Node b is certain.
     for ab, bc in ((1.0, 1.0), (1.0, 1.5)):
         ac = 2 * np.arctanh(-np.tanh(ab / 2) * np.tanh(bc / 2))
-        np.testing.assert_allclose(*c_given_a([ab, bc, ac], [0, 0]), atol=1e-12)
-        assert not np.allclose(*c_given_a([ac, bc, ab], [0, 0]))  # b given a
-        assert not np.allclose(*c_given_a([ab, ac, bc], [0, 0]))  # c given b
+        np.testing.assert_allclose(*condition_c_on_a([ab, bc, ac], [0, 0]), atol=1e-12)
+        # With the edges permuted, b depends on a, and c on b: dependence is not transitive.
+        assert not np.allclose(*condition_c_on_a([ac, bc, ab], [0, 0]))
+        assert not np.allclose(*condition_c_on_a([ab, ac, bc], [0, 0]))

@@ -1,4 +1,4 @@
-"""Compare every reduction of a network with enumeration of the original."""
+"""Compare every reduction of a network with enumeration of the original network."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_networks import chain, enumerate_all, grid, make_graph, networks, without_others
+from small_networks import chain_edges, enumerate_all, grid_edges, make_graph, networks, subgraph
 
 from cgmm.inference import enumerate_assignments
 from cgmm.inference.reduction import contract_mirrored, propagate_evidence, reducer
@@ -15,9 +15,9 @@ from cgmm.network import NetworkError, log_weight, simplify
 MIXED_OR_HARD = st.one_of(networks(p_forbidden=0.4), networks(p_forbidden=1.0))
 
 
-def steps(graph, unary):
-    """Yield each reduction: h, smaller graph, constant, and maps back for z and marginals."""
-    same = lambda answer: answer  # noqa: E731
+def reduce_in_every_way(graph, unary):
+    """Yield for each reduction: unaries, smaller graph, constant, maps back of z and marginals."""
+    same = lambda values: values  # noqa: E731
     evidence = propagate_evidence(graph, unary > -np.inf)
     yield unary + evidence.addend, evidence.graph, evidence.constant, same, same
     reduced = reducer(graph)(unary)
@@ -30,22 +30,22 @@ def steps(graph, unary):
 
 
 @settings(max_examples=150)
-@given(problem=MIXED_OR_HARD, more=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99))
-def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
-    """Compare marginals, log Z and the best assignment; impossible networks stay impossible."""
+@given(problem=MIXED_OR_HARD, p_masked=st.sampled_from([0.0, 0.3, 0.6]), seed=st.integers(0, 99))
+def test_reductions_preserve_marginals_log_z_and_the_best_assignment(problem, p_masked, seed):
+    """An infeasible network must stay infeasible, or the reduction must raise an error."""
     graph, unary = problem
     graph, rng = simplify(graph), np.random.default_rng(seed)
-    masked = rng.random(unary.shape) < more
+    masked = rng.random(unary.shape) < p_masked
     masked[np.arange(len(unary)), unary.argmax(axis=1)] = False
     unary = np.where(masked, -np.inf, unary)
     expected, before = enumerate_all(graph, unary), unary.copy()
     try:
-        found = list(steps(graph, unary))
+        reductions = list(reduce_in_every_way(graph, unary))
     except NetworkError as error:
         if expected is not None:
-            raise AssertionError("a contradiction where there is none") from error
+            raise AssertionError("a feasible network is called contradictory") from error
         return
-    for h, smaller, constant, trace_back, leave in found:
+    for h, smaller, constant, trace_back, leave in reductions:
         smaller_result = enumerate_all(smaller, h)
         if expected is None:
             assert smaller_result is None
@@ -65,8 +65,8 @@ def test_reductions_leave_marginals_and_log_z_unchanged(problem, more, seed):
 
 
 @given(problem=networks(max_states=2, p_forbidden=0.5))
-def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
-    """The error shows a cycle of odd length whose consecutive points are cannot-linked."""
+def test_contract_mirrored_removes_all_cannot_links_or_shows_an_odd_cycle(problem):
+    """With two states, consecutive nodes of a cycle of cannot-links must alternate."""
     graph = simplify(problem[0])
     hard = {frozenset(edge) for edge in graph.edges[graph.weights == -np.inf].tolist()}
     try:
@@ -82,8 +82,8 @@ def test_two_states_leave_no_cannot_link_or_an_odd_cycle_is_shown(problem):
     assert np.isfinite(mirror.graph.weights).all() if hard else mirror is None
 
 
-def test_evidence_that_a_chain_of_two_states_contradicts_is_shown_with_the_chain():
-    path = make_graph(6, chain(6), -np.inf)
+def test_evidence_that_contradicts_a_chain_of_two_states_is_shown_with_the_chain():
+    path = make_graph(6, chain_edges(6), -np.inf)
     unary = np.zeros((6, 2))
     unary[1], unary[4] = [0, -np.inf], [0, -np.inf]
     with pytest.raises(NetworkError, match="leaves node 1 only the state 0") as caught:
@@ -93,8 +93,9 @@ def test_evidence_that_a_chain_of_two_states_contradicts_is_shown_with_the_chain
     assert reducer(path)(unary).graph.n_nodes == 1
 
 
-def test_half_a_million_cannot_links_of_two_states_are_one_node():
-    mirror = contract_mirrored(simplify(make_graph(250_000, grid(500, 500), -np.inf)))
+def test_a_grid_of_cannot_links_with_two_states_is_contracted_to_one_node():
+    """The state of one node fixes those of all others, by the parity of the distance."""
+    mirror = contract_mirrored(simplify(make_graph(250_000, grid_edges(500, 500), -np.inf)))
     assert mirror.graph.n_nodes == 1
     row, column = np.divmod(np.arange(250_000), 500)
     np.testing.assert_array_equal(mirror.parity ^ mirror.parity[0], (row + column) % 2 == 1)
@@ -103,21 +104,21 @@ def test_half_a_million_cannot_links_of_two_states_are_one_node():
 # --------------------------------------------------------------------------- evidence
 
 
-def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
-    """Nodes 0 and 1 leave node 2 only state 2, nodes 3 and 4 leave it to 5, and 2 - 5 clash."""
+def test_a_contradiction_is_shown_with_the_steps_that_lead_to_it():
+    """Nodes 0 and 1 leave node 2 only state 2, and 3 and 4 do the same to its neighbour 5."""
     graph = make_graph(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)
     possible = np.ones((6, 3), dtype=bool)
     possible[[0, 3]], possible[[1, 4]] = [True, False, False], [False, True, False]
     with pytest.raises(NetworkError) as caught:
         propagate_evidence(graph, possible)
-    shown = str(caught.value)
-    for step in (
+    message = str(caught.value)
+    for part in (
         "the evidence leaves node 0 only the state 0",
         "the evidence leaves node 4 only the state 1",
         "has no state",
     ):
-        assert step in shown
-    assert re.search(r"node [25], cannot-linked with .*, has only the state 2", shown)
+        assert part in message
+    assert re.search(r"node [25], cannot-linked with .*, has only the state 2", message)
     assert set(caught.value.nodes.tolist()) == set(range(6))
     renamed = str(caught.value.renamed(np.arange(6) + 100, "point"))
     assert "the evidence leaves point 100 only the state 0" in renamed
@@ -125,7 +126,7 @@ def test_a_contradiction_shows_the_steps_from_the_evidence_to_it():
 
 
 @given(problem=networks(max_nodes=6, p_forbidden=1.0), seed=st.integers(0, 999))
-def test_the_relations_that_an_error_names_contradict_each_other_alone(problem, seed):
+def test_the_relations_named_by_a_contradiction_are_infeasible_by_themselves(problem, seed):
     graph, unary = problem
     rng = np.random.default_rng(seed)
     possible = rng.random(unary.shape) < 0.4
@@ -133,17 +134,17 @@ def test_the_relations_that_an_error_names_contradict_each_other_alone(problem, 
     try:
         propagate_evidence(simplify(graph), possible)
     except NetworkError as error:
-        blamed = without_others(graph, error.nodes)
-        assert enumerate_all(blamed, np.where(possible, 0.0, -np.inf)) is None
+        named = subgraph(graph, error.nodes)
+        assert enumerate_all(named, np.where(possible, 0.0, -np.inf)) is None
 
 
-def test_a_long_chain_of_steps_is_shown_by_its_ends():
-    """On a path of 50 nodes each has two states, one of them its neighbour's."""
+def test_errors_show_only_the_ends_of_a_long_chain_of_steps():
+    """Each of the 50 nodes of a path has two states left, one of which its neighbour also has."""
     n = 50
     possible = np.ones((n, 3), dtype=bool)
     possible[np.arange(n), (np.arange(n) + 1) % 3] = False
     possible[0] = [True, False, False]
     possible[-1] = np.arange(3) == (n - 2) % 3
     with pytest.raises(NetworkError, match=r"steps more\), .*has no state") as caught:
-        propagate_evidence(make_graph(n, chain(n), -np.inf), possible)
+        propagate_evidence(make_graph(n, chain_edges(n), -np.inf), possible)
     assert len(str(caught.value)) < 1500
