@@ -1,14 +1,13 @@
-"""Test every learnt map: scikit-learn's conventions, and the distances of its metric."""
+"""Test what all metrics share: maps, refusals, and warnings about two sources of chunklets."""
 
 import warnings
 
 import numpy as np
 import pytest
-from metric_problems import IRIS
+from metric_problems import IRIS, WINE
 from refusals import refused
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -17,17 +16,17 @@ from cgmm.scenarios import random_pairs
 
 
 @pytest.mark.parametrize("model", [RCA(), OnlineRCA(random_state=0), MMC()])
-def test_transformed_points_are_as_far_apart_as_the_metric_says(model):
+def test_distances_after_transform_equal_those_of_the_mahalanobis_matrix(model):
     X, y = IRIS
     model = clone(model).fit(X, y)
     Z, A = model.transform(X), model.get_mahalanobis_matrix()
-    between = X[:50] - X[100:]
+    delta = X[:50] - X[100:]
     np.testing.assert_allclose(
-        np.square(Z[:50] - Z[100:]).sum(axis=1), np.sum(between @ A * between, axis=1), rtol=1e-9
+        np.square(Z[:50] - Z[100:]).sum(axis=1), np.sum(delta @ A * delta, axis=1), rtol=1e-9
     )
 
 
-test_impossible_parameters_are_named = refused(
+test_metrics_refuse_parameters_out_of_range = refused(
     lambda model: model.fit(np.eye(4), [0, 0, 1, 1]),
     (MMC(diagonal=2), "diagonal"),
     (MMC(tol=-1), "tol"),
@@ -40,7 +39,7 @@ test_impossible_parameters_are_named = refused(
 
 
 @pytest.mark.parametrize("fit", [RCA().fit, OnlineRCA().fit, OnlineRCA().partial_fit])
-def test_without_side_information_there_is_nothing_to_learn(fit):
+def test_rca_refuses_missing_and_invalid_chunklets(fit):
     X = np.random.default_rng(0).normal(size=(5, 2))
     for kwargs in ({}, {"y": np.arange(5)}, {"must_link": np.empty((0, 2))}):
         with pytest.raises(ValueError, match=r"no two of the 5 points.*Give must_link.*PCA"):
@@ -54,43 +53,43 @@ def test_without_side_information_there_is_nothing_to_learn(fit):
 
 
 @pytest.mark.parametrize("fit", [RCA().fit, RCA(2).fit, OnlineRCA().fit])
-def test_chunklets_that_vary_only_by_rounding_are_refused(fit):
+def test_rca_refuses_chunklets_that_vary_only_by_rounding(fit):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(30, 3)), 2, axis=0) * (1 + rng.integers(-1, 2, (60, 1)) * 2e-16)
     with pytest.raises(ValueError, match="by no more than rounding"):
         fit(X, np.repeat(np.arange(30), 2))
 
 
-class TestTwoSources:
-    """Test that maps learn from ``y`` beside relations, also inside a scored pipeline."""
+X_WINE, Y_WINE = WINE
+SAME, DIFFERENT = random_pairs(Y_WINE, 40, random_state=0)
 
-    X, y = load_wine(return_X_y=True)
-    same, different = random_pairs(y, 40, random_state=0)
 
-    @pytest.mark.parametrize(
-        ("model", "known"),
-        [
-            (RCA(), {"must_link": same}),
-            (OnlineRCA(random_state=0), {"must_link": same}),
-            (MMC(max_iter=2), {"must_link": same, "cannot_link": different}),
-        ],
-        ids=["RCA", "OnlineRCA", "MMC"],
-    )
-    @pytest.mark.filterwarnings("ignore:MMC did not converge", "ignore:.*chunklets")
-    def test_y_beside_relations_is_warned_of_in_a_pipeline_and_alone(self, model, known):
-        name = type(model).__name__
-        match = f"{name} learns from y as well as from .*puts 178 of 178 points into 3 groups"
-        step = {f"{name.lower()}__{key}": pairs for key, pairs in known.items()}
-        pipeline = make_pipeline(StandardScaler(), model, KMeans(3, n_init=1, random_state=0))
-        with pytest.warns(UserWarning, match=match) as caught:
-            pipeline.fit(self.X, self.y, **step)
-        assert __file__ in {warning.filename for warning in caught}
+@pytest.mark.parametrize(
+    ("model", "relations"),
+    [
+        (RCA(), {"must_link": SAME}),
+        (OnlineRCA(random_state=0), {"must_link": SAME}),
+        (MMC(max_iter=2), {"must_link": SAME, "cannot_link": DIFFERENT}),
+    ],
+    ids=["RCA", "OnlineRCA", "MMC"],
+)
+@pytest.mark.filterwarnings("ignore:MMC did not converge", "ignore:.*chunklets")
+def test_metrics_in_a_pipeline_warn_if_they_learn_from_y_and_from_relations(model, relations):
+    """A pipeline passes y to all steps, although the user may need it only for scores."""
+    name = type(model).__name__
+    match = f"{name} learns from y as well as from .*puts 178 of 178 points into 3 groups"
+    arguments = {f"{name.lower()}__{key}": pairs for key, pairs in relations.items()}
+    pipeline = make_pipeline(StandardScaler(), model, KMeans(3, n_init=1, random_state=0))
+    with pytest.warns(UserWarning, match=match) as caught:
+        pipeline.fit(X_WINE, Y_WINE, **arguments)
+    assert __file__ in {warning.filename for warning in caught}
 
-    @pytest.mark.parametrize(
-        ("y", "must_link"),
-        [(None, same), (y, None), (y, ()), (np.full(178, -1), same)],
-        ids=["pairs", "y", "y, no pairs", "y unknown"],
-    )
-    def test_one_source_of_chunklets_gives_no_warning(self, y, must_link):
-        with warnings.catch_warnings(action="error", category=UserWarning):
-            RCA(shrinkage=0.2).fit(self.X, y, must_link=must_link)
+
+@pytest.mark.parametrize(
+    ("y", "must_link"),
+    [(None, SAME), (Y_WINE, None), (Y_WINE, ()), (np.full(178, -1), SAME)],
+    ids=["pairs", "y", "y, no pairs", "y unknown"],
+)
+def test_rca_does_not_warn_if_only_y_or_only_relations_are_given(y, must_link):
+    with warnings.catch_warnings(action="error", category=UserWarning):
+        RCA(shrinkage=0.2).fit(X_WINE, y, must_link=must_link)

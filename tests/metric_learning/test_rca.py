@@ -1,4 +1,4 @@
-"""Test RCA as an estimator: its map, reduced ranks, and scikit-learn's conventions."""
+"""Test RCA as an estimator: its map, reduced dimensions, and deficient ranks."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from cgmm.metric_learning import (
 )
 from cgmm.scenarios import links_of_chunklets
 
-# ------------------------------------------------------------------ what is learnt
+# ------------------------------------------------------------------ the map
 
 
 @pytest.mark.parametrize("unbiased", [False, True])
-def test_full_rank_gives_the_symmetric_root_of_equation_1(unbiased):
+def test_rca_map_is_the_symmetric_inverse_root_of_the_within_covariance(unbiased):
     X, y = IRIS
     model = RCA(unbiased=unbiased).fit(X, y)
     C = primer.within_covariance(X, y) * 150 / (150 - 3 * unbiased)
@@ -31,23 +31,23 @@ def test_full_rank_gives_the_symmetric_root_of_equation_1(unbiased):
     np.testing.assert_allclose(model.inverse_transform(Y), X, rtol=1e-10)
 
 
-def test_must_links_chunklets_and_both_together():
+def test_rca_learns_the_same_from_must_links_chunklets_and_both_together():
     X, _ = IRIS
     y = np.full(150, -1)
     y[[3, 8, 40, 60, 61, 62, 77, 90]] = [0, 0, 0, 5, 5, 5, 2, 2]
     joined = np.where(np.isin(y, [0, 2]), 2, y)
     joined[[100, 101]] = 9
     extra = [[8, 90], [100, 101], [7, 7]]
-    for known, same in (
+    for relations, chunklets in (
         ({"must_link": links_of_chunklets(y)}, y),
         ({"y": y, "must_link": extra}, joined),
     ):
-        model = RCA().fit(X, **known)
-        np.testing.assert_allclose(model.components_, RCA().fit(X, same).components_, rtol=1e-10)
+        model, expected = RCA().fit(X, **relations), RCA().fit(X, chunklets)
+        np.testing.assert_allclose(model.components_, expected.components_, rtol=1e-10)
         assert model.n_chunklets_ == 3
 
 
-def test_n_components_are_the_discriminant_whitened_and_regression_maps_back():
+def test_reduced_rca_is_the_whitened_discriminant_and_inverts_by_regression():
     X, y = WINE
     model = RCA(3).fit(X, y)
     expected = cfld(within_chunklet_covariance(X, y), total_covariance(X), 3).rows
@@ -67,28 +67,26 @@ ROUNDED = 0.1 + np.random.default_rng(0).integers(-1, 2, size=150) * 2**-56
 
 
 @pytest.mark.parametrize("extra", [IRIS[0].sum(axis=1) / 3, ROUNDED], ids=["sum", "rounding"])
-def test_a_column_that_adds_nothing_changes_no_distance(extra):
+def test_a_dependent_column_changes_no_distance_and_is_warned_of(extra):
     X, y = IRIS
     Z = np.column_stack([X, extra])
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):
         model = RCA().fit(Z, y)
     np.testing.assert_allclose(model.inverse_transform(model.transform(Z)), Z, atol=1e-10)
-    # Four degrees of freedom determine four dimensions, however many columns there are.
+    # Four pairs give four degrees of freedom, enough for the four dimensions of the data.
     pairs = np.column_stack([np.arange(4), np.arange(50, 54)])
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions") as caught:
         assert RCA().fit(Z, must_link=pairs).components_.shape == (4, 5)
     assert "PCA" not in str(caught[0].message)
-    apart, expected = (
+    steps, expected = (
         np.diff(model.transform(Z), axis=0),
         np.diff(RCA().fit_transform(X, y), axis=0),
     )
-    np.testing.assert_allclose(
-        np.linalg.norm(apart, axis=1), np.linalg.norm(expected, axis=1), rtol=1e-7
-    )
+    np.testing.assert_allclose(*np.linalg.norm([steps, expected], axis=2), rtol=1e-7)
 
 
-def test_a_direction_without_variance_in_chunklets_is_left_out_with_a_warning():
-    # A direction without variance inside chunklets would be stretched infinitely.
+def test_rca_leaves_out_directions_in_which_chunklets_do_not_vary_with_a_warning():
+    """Whitening would stretch such a direction infinitely; shrinkage is the other remedy."""
     X, y = IRIS
     Z = np.column_stack([X, y])
     with pytest.warns(UserWarning, match="chunklets do not in 1 of 5 dimensions.*shrinkage > 0"):
@@ -104,7 +102,7 @@ def test_a_direction_without_variance_in_chunklets_is_left_out_with_a_warning():
 
 
 @pytest.mark.parametrize(("alpha", "n_axes"), [(0.9, 18), (0.01, 1)])
-def test_too_few_must_links_lead_to_pca(alpha, n_axes):
+def test_rca_reduces_by_pca_if_there_are_too_few_must_links(alpha, n_axes):
     X, y = DIGITS
     chunklets = np.full(len(y), -1)
     for j in range(20):
@@ -120,8 +118,8 @@ def test_too_few_must_links_lead_to_pca(alpha, n_axes):
     )
 
 
-def test_pca_keeps_directions_in_which_chunklets_vary():
-    # Nearly all variance is between points that no pair connects.
+def test_rca_does_not_use_pca_if_chunklets_do_not_vary_in_most_directions():
+    # Nearly all variance is between points that no must-link connects.
     X = np.array([[0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 9.0], [5.0, 0.0, 0.0]])
     with pytest.warns(UserWarning, match="do not in 2 of 3 dimensions") as caught:
         model = RCA().fit(X, must_link=[[0, 1]])
@@ -129,8 +127,8 @@ def test_pca_keeps_directions_in_which_chunklets_vary():
     np.testing.assert_array_equal(model.components_, [[0, 1, 0]])
 
 
-def test_algorithm_2_keeps_at_most_its_rank():
-    # 40 pairs have 40 degrees of freedom, but these differ along two directions alone.
+def test_algorithm_2_keeps_at_most_as_many_dimensions_as_its_rank():
+    # The 40 pairs have 40 degrees of freedom, but they differ only along two directions.
     rng = np.random.default_rng(0)
     first = rng.normal(size=(40, 6))
     X = np.concatenate([first, first + rng.normal(size=(40, 2)) @ rng.normal(size=(2, 6))])
@@ -138,12 +136,12 @@ def test_algorithm_2_keeps_at_most_its_rank():
     with pytest.warns(UserWarning, match="do not in 4 of 6 dimensions") as caught:
         assert RCA().fit(X, must_link=pairs).components_.shape == (2, 6)
     assert "PCA" not in str(caught[0].message)
-    # and with fewer degrees of freedom than dimensions, α R is of the true R
+    # Five pairs are fewer than the six dimensions, so PCA keeps α times the true rank.
     with pytest.warns(UserWarning, match=r"= 5 degrees of freedom .* in 2 of the 6.*to 1 dim"):
         RCA().fit(X, must_link=pairs[:5])
 
 
-def test_n_components_beyond_the_rank():
+def test_n_components_beyond_the_rank_are_refused_or_reduced_by_pca():
     X, y = IRIS
     labels = np.full(150, -1)
     labels[[0, 1, 60, 61, 62]] = [0, 0, 1, 1, 1]

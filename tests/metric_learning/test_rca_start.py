@@ -1,7 +1,10 @@
-"""Test RCA as the initial metric of constrained EM, as a start and in a pipeline."""
+"""Test `rca_start`, which initialises constrained EM with the metric of RCA."""
+
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from cgmm.datasets import three_classes
 from cgmm.metric_learning import RCA, rca_start
@@ -11,18 +14,18 @@ from cgmm.scenarios import links_of_chunklets, pairs_until
 
 @pytest.fixture(scope="module")
 def data():
+    """Return the data set of three classes."""
     return three_classes()
 
 
 @pytest.fixture(scope="module")
 def must(data):
-    # "little" side information of [barhillel2005, sect. 8.3]
+    """Draw must-links: the "little" side information of [barhillel2005, sect. 8.3]."""
     return pairs_until(data.y, int(0.9 * len(data.y)), random_state=0)
 
 
-def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
-    # Seeds are centroids of chunklets; each of the three must win itself and all that is nearer to
-    # it than to the others.
+def test_rca_start_assigns_each_chunklet_to_its_nearest_seed_in_the_learnt_metric(data, must):
+    """Seeds are centroids of chunklets; some three of them must explain all assignments."""
     r, again = (
         rca_start(data.X, 3, must_link=must, random_state=np.random.default_rng(1))
         for _ in range(2)
@@ -32,17 +35,13 @@ def test_each_chunklet_is_at_its_nearest_seed_in_the_learnt_metric(data, must):
     side = SideInformation.build(len(Y), must_link=must)
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
     groups = side.sum_over_nodes(r) > 0
-    big = np.flatnonzero(np.bincount(side.node_of) > 1)
-
-    def warning_texts(seeds):
-        apart = np.linalg.norm(centroids[:, None] - centroids[seeds][None], axis=2)
-        return np.array_equal(apart.argmin(axis=1), groups.argmax(axis=1))
-
-    members = [big[groups[big, k]] for k in range(3)]
-    assert any(warning_texts([a, b, c]) for a in members[0] for b in members[1] for c in members[2])
+    chunklets = np.flatnonzero(np.bincount(side.node_of) > 1)
+    candidates = [chunklets[groups[chunklets, k]] for k in range(3)]
+    nearest = [cdist(centroids, centroids[list(s)]).argmin(axis=1) for s in product(*candidates)]
+    assert (np.array(nearest) == groups.argmax(axis=1)).all(axis=1).any()
 
 
-def test_the_start_is_hard_and_keeps_chunklets_whole_where_their_points_lie_apart():
+def test_rca_start_returns_hard_assignments_that_keep_chunklets_together():
     rng = np.random.default_rng(0)
     X, must = rng.normal(size=(40, 2)), rng.permutation(40)[:24].reshape(-1, 2)
     r = rca_start(X, 3, must_link=must, random_state=0)
@@ -51,7 +50,7 @@ def test_the_start_is_hard_and_keeps_chunklets_whole_where_their_points_lie_apar
     np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
 
 
-def test_chunklets_by_y_are_those_by_links(data):
+def test_rca_start_gives_the_same_for_chunklets_by_y_and_by_must_links(data):
     y = np.where(np.arange(len(data.y)) % 7 == 0, data.y, -1)
     np.testing.assert_array_equal(
         rca_start(data.X, 3, y, random_state=0),
@@ -59,7 +58,7 @@ def test_chunklets_by_y_are_those_by_links(data):
     )
 
 
-def test_the_given_rca_is_cloned_and_not_fitted(data, must):
+def test_rca_start_clones_the_given_rca(data, must):
     model = RCA(1)
     r = rca_start(data.X, 3, must_link=must, rca=model, random_state=0)
     assert not hasattr(model, "components_")

@@ -1,4 +1,4 @@
-"""Test classes with any names; unknown entries are no class."""
+"""Test `number_classes`: classes may have any names, and several values mean "unknown"."""
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,12 @@ NAMES = st.one_of(
 
 
 def is_unknown(label):
+    """Return whether a label is one of the values that mean "unknown"."""
     return any(label is none for none in UNKNOWN) or label == -1
 
 
 @given(y=NAMES)
-def test_only_class_names_get_numbers(y):
+def test_number_classes_numbers_the_sorted_names_and_maps_unknown_to_minus_1(y):
     classes, numbers = number_classes(y)
     for label, number in zip(y, numbers, strict=True):
         assert (number == -1) if is_unknown(label) else (classes[number] == label)
@@ -39,17 +40,17 @@ def test_only_class_names_get_numbers(y):
         pd.Series([2, pd.NA, 1, 2], dtype="Int64"),
     ],
 )
-def test_columns_of_tables(y):
+def test_number_classes_accepts_columns_of_tables(y):
     classes, numbers = number_classes(y)
     assert classes.tolist() in (["a", "b"], [1, 2])
     assert numbers.tolist() == [1, -1, 0, 1]
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "", "-1.0"])
-def test_texts_that_look_like_unknown_are_refused(text):
+def test_number_classes_refuses_texts_that_look_like_unknown(text):
+    """The remedy in the message is a call of numpy, which must work."""
     y = np.array(["aa", text, "bb"])
     with pytest.raises(ValueError, match=rf"y\[1\] is the text '{text}'.*np\.where") as info:
         number_classes(y)
-    # The remedy is a call: it works.
     remedy = str(info.value).partition("y=")[2].partition(", or give")[0]
     assert number_classes(eval(remedy))[1].tolist() == [0, -1, 1]

@@ -1,9 +1,9 @@
-"""Test side information: contraction, errors for contradictions, selection of rows."""
+"""Test side information: contraction of must-links, errors, and selection of rows."""
 
 import itertools
 import pickle
 from functools import partial
-from operator import call
+from operator import attrgetter, call
 
 import networkx as nx
 import numpy as np
@@ -19,24 +19,25 @@ from cgmm.network import PairsAmong, SideInformation, must_link_chain, positions
 from cgmm.network.side_information import contracted
 
 
-def random_relations(seed, n_samples=12):
-    """Return true classes and relations that agree with them."""
+def draw_relations(seed, n_samples=12):
+    """Draw relations that agree with random classes, and three random preferences."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(3, size=n_samples)
-    return y, *true_relations(rng, y, n_samples).values()
+    relations = true_relations(rng, rng.integers(3, size=n_samples), n_samples)
+    soft = np.column_stack([rng.choice(n_samples, size=(3, 2)), 3 * rng.normal(size=3)])
+    return relations | {"preferences": soft}
 
 
 @given(seed=st.integers(0, 100_000))
-def test_closure_equals_networkx_in_whatever_order_and_chunklets_are_one_node_each(seed):
-    y, must, cannot = random_relations(seed)
-    rng = np.random.default_rng(seed)
+def test_nodes_are_the_must_link_components_of_networkx_in_any_order_of_pairs(seed):
+    """With ``sampling="chunklets"`` the nodes are the same, but each counts as one draw."""
+    relations, rng = draw_relations(seed), np.random.default_rng(seed)
+    must, cannot = relations["must_link"], relations["cannot_link"]
     side = SideInformation.build(
-        len(y),
+        12,
         must_link=rng.permutation(np.concatenate([must, must[:, ::-1], [[3, 3]]]), axis=0),
         cannot_link=rng.permutation(np.concatenate([cannot[:, ::-1], cannot]), axis=0),
     )
-    graph = nx.Graph()
-    graph.add_nodes_from(range(len(y)))
+    graph = nx.empty_graph(12)
     graph.add_edges_from(must.tolist())
     components = sorted(nx.connected_components(graph), key=min)
     for j, component in enumerate(components):
@@ -50,7 +51,7 @@ def test_closure_equals_networkx_in_whatever_order_and_chunklets_are_one_node_ea
     np.testing.assert_array_equal(chunklets.node_of, side.node_of)
 
 
-def test_preferences_add_and_infinite_ones_are_hard():
+def test_preferences_of_the_same_pair_add_up_and_infinite_ones_become_hard():
     side = SideInformation.build(
         6,
         preferences=[
@@ -63,19 +64,19 @@ def test_preferences_add_and_infinite_ones_are_hard():
     assert edges == {(0, 1): 0.75, (2, 3): 2.0, (0, 4): -np.inf, (0, 2): -1e300}
 
 
-def test_labels_and_allowed_classes_become_masks_on_nodes():
+def test_labels_and_allowed_classes_become_masks_of_nodes():
     allowed = np.array([[1, 1, 0], [0, 1, 1], [1, 1, 1], [1, 0, 0]], bool)
     side = SideInformation.build(4, labels=allowed, must_link=[[0, 1]])
     expected = [[0, 1, 0], [1, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(side.mask(3), np.array(expected, bool))
-    for nothing in (SideInformation.build(2), SideInformation.build(2, labels=[-1, -1])):
-        assert nothing.is_trivial
-        assert nothing.mask(2) is None
+    for side in (SideInformation.build(2), SideInformation.build(2, labels=[-1, -1])):
+        assert side.is_trivial
+        assert side.mask(2) is None
 
 
 @given(seed=st.integers(0, 100_000))
-def test_chain_is_a_shortest_path(seed):
-    _, must, _ = random_relations(seed)
+def test_must_link_chain_is_a_shortest_path(seed):
+    must = draw_relations(seed)["must_link"]
     graph = nx.Graph(must.tolist())
     for i, j in itertools.combinations(sorted(graph), 2):
         if nx.has_path(graph, i, j):
@@ -88,7 +89,7 @@ def test_chain_is_a_shortest_path(seed):
                 must_link_chain(must, i, j)
 
 
-test_contradictions_and_nonsense_are_shown = refused(
+test_side_information_refuses_contradictory_and_invalid_relations = refused(
     partial(SideInformation.build, 5),
     ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, "2 - 1 - 0"),
     ({"must_link": [[0, 1]], "preferences": [[1, 0, -np.inf]]}, "1 - 0"),
@@ -119,27 +120,16 @@ test_contradictions_and_nonsense_are_shown = refused(
 )
 
 
-# ---------------------------------------------------------------------------- rows
+# ---------------------------------------------------------------------------- selection of rows
 
 
 def as_tuples(pairs):
+    """Return the rows of an array as a set of tuples."""
     return {tuple(row) for row in np.asarray(pairs).tolist()}
 
 
-def relations_of_all_kinds(seed):
-    """Return relations that agree with random classes, and three preferences."""
-    rng = np.random.default_rng(seed)
-    _, must, cannot = random_relations(seed)
-    soft = np.column_stack([rng.choice(12, size=(3, 2)), rng.normal(size=3) * 3])
-    return {"must_link": must, "cannot_link": cannot, "preferences": soft}
-
-
-# ---------------------------------------------------------------------------- selection
-
-
 @given(seed=st.integers(0, 100_000))
-def test_a_selection_holds_the_relations_within_it(seed):
-    """A relation stays if both of its points are selected, under their new numbers."""
+def test_a_selection_of_pairs_keeps_the_pairs_within_it_under_new_numbers(seed):
     rng = np.random.default_rng(seed)
     pairs = np.column_stack([rng.integers(10, size=(8, 2)), rng.normal(size=8)])
     rows = rng.permutation(10)[: rng.integers(1, 11)]
@@ -152,12 +142,12 @@ def test_a_selection_holds_the_relations_within_it(seed):
     assert as_tuples(selected) == expected
     assert len(selected) == selected.n_samples == len(rows)
     assert as_tuples(whole[np.isin(range(10), rows)]) == as_tuples(whole[np.sort(rows)])
-    # The original stays unchanged, even if the selection or the input is overwritten.
+    # The whole stays unchanged, even if the selection and the input array are overwritten.
     selected.pairs[:] = given_pairs[:] = 0
     assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
 
 
-test_what_cannot_be_meant_is_refused = refused(
+test_pairs_and_labels_that_do_not_fit_are_refused = refused(
     call,
     (lambda: SideInformation.build(0), "n_samples is 0"),
     (lambda: SideInformation.build(2, labels=[0, 4]).mask(3), "point 1 has label 4"),
@@ -172,43 +162,41 @@ test_what_cannot_be_meant_is_refused = refused(
 )
 
 
-# ---------------------------------------------------------------------------- the network
+# ---------------------------------------------------------------------------- restricted networks
 
 
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
-def test_a_restricted_network_equals_the_network_of_the_rows(seed, sampling):
-    """It equals the network built from all pairs that the whole network implies."""
-    relations = relations_of_all_kinds(seed)
+def test_a_restricted_network_equals_the_network_built_from_the_selected_rows(seed, sampling):
+    """Compare with a network built from all pairs of selected rows that the whole one implies."""
+    relations = draw_relations(seed)
     labels = np.full(12, -1)
     side = SideInformation.build(12, **relations, labels=labels, sampling=sampling)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(12)[: rng.integers(1, 13)]
-    left = side.restrict(rows)
+    restricted = side.restrict(rows)
     nodes = side.node_of[rows]
-    together = np.argwhere(np.triu(nodes[:, None] == nodes, 1))
+    same_node = np.argwhere(np.triu(nodes[:, None] == nodes, 1))
     edges = [
         (int(np.flatnonzero(nodes == a)[0]), int(np.flatnonzero(nodes == b)[0]), w)
         for (a, b), w in zip(side.graph.edges, side.graph.weights, strict=True)
         if a in nodes and b in nodes
     ]
-    expected = contracted(len(rows), must_link=together, preferences=edges, sampling=sampling)
-    np.testing.assert_array_equal(left.node_of, expected.node_of)
-    np.testing.assert_array_equal(left.graph.edges, expected.graph.edges)
-    np.testing.assert_array_equal(left.graph.weights, expected.graph.weights)
-    np.testing.assert_array_equal(left.first_points, expected.first_points)
+    expected = contracted(len(rows), must_link=same_node, preferences=edges, sampling=sampling)
+    for part in ("node_of", "graph.edges", "graph.weights", "first_points"):
+        np.testing.assert_array_equal(*map(attrgetter(part), (restricted, expected)))
     if sampling == "points" or not side.points_are_sampled:
-        np.testing.assert_array_equal(left.multiplicity, expected.multiplicity)
+        np.testing.assert_array_equal(restricted.multiplicity, expected.multiplicity)
 
 
 @given(seed=st.integers(0, 100_000))
-def test_must_links_of_a_network_give_the_same_nodes_again(seed):
-    side = SideInformation.build(12, **relations_of_all_kinds(seed))
-    again = side.restrict(slice(None))
-    closed = SideInformation.build(12, must_link=again.must_link)
-    np.testing.assert_array_equal(closed.node_of, side.node_of)
+def test_must_links_of_a_network_rebuild_its_nodes(seed):
+    side = SideInformation.build(12, **draw_relations(seed))
+    rebuilt = SideInformation.build(12, must_link=side.restrict(slice(None)).must_link)
+    np.testing.assert_array_equal(rebuilt.node_of, side.node_of)
 
 
-def test_labels_and_sets_of_classes_stay_with_their_chunklets():
+def test_restrict_keeps_labels_and_allowed_classes_of_whole_chunklets():
+    """Row 1 keeps the label of row 0, its must-linked partner, even if row 0 is dropped."""
     side = SideInformation.build(4, must_link=[[0, 1]], labels=[2, -1, -1, 0])
     assert side.restrict([2, 1]).labels.tolist() == [-1, 2]
     assert side.restrict([2]).labels is None
@@ -217,47 +205,48 @@ def test_labels_and_sets_of_classes_stay_with_their_chunklets():
     assert side.restrict([2, 1]).allowed.tolist() == [[False, True], [True, False]]
 
 
-# ---------------------------------------------------------------------------- groups
+# ---------------------------------------------------------------------------- related groups
 
 
 @given(seed=st.integers(0, 100_000))
-def test_groups_are_connected_components(seed):
-    relations = relations_of_all_kinds(seed)
+def test_related_groups_are_connected_components(seed):
+    """A preference of log-odds zero relates nothing."""
+    relations = draw_relations(seed)
     relations["preferences"][0, 2] = 0.0
-    graph = nx.Graph()
-    graph.add_nodes_from(range(12))
-    graph.add_edges_from([*relations["must_link"].tolist(), *relations["cannot_link"].tolist()])
-    graph.add_edges_from(relations["preferences"][1:, :2].astype(int).tolist())
+    graph = nx.empty_graph(12)
+    soft = relations["preferences"][1:, :2].astype(int)
+    for pairs in (relations["must_link"], relations["cannot_link"], soft):
+        graph.add_edges_from(pairs.tolist())
     groups = related_groups(12, **relations)
     components = sorted(nx.connected_components(graph), key=min)
     assert [set(np.flatnonzero(groups == j)) for j in range(len(components))] == components
 
 
-# ---------------------------------------------------------------------------- names
+# ---------------------------------------------------------------------------- names of rows
 
 
 @given(seed=st.integers(0, 100_000))
-def test_positions_of_names_are_found(seed):
+def test_positions_translates_names_of_rows_into_indices(seed):
     rng = np.random.default_rng(seed)
     names = rng.choice(1000, size=9, replace=False)
     pairs = rng.integers(9, size=(5, 2))
     texts = names.astype(str)
     assert len(positions([], names).pairs) == len(PairsAmong([], 3)[[0, 2]].pairs) == 0
     for index in (names, texts, names.tolist(), pd.Index(names), pl.Series(texts)):
-        found = positions(np.asarray(index)[pairs], index)
-        np.testing.assert_array_equal(found, pairs)
-        assert found.n_samples == 9
+        indices = positions(np.asarray(index)[pairs], index)
+        np.testing.assert_array_equal(indices, pairs)
+        assert indices.n_samples == 9
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_tables_of_relations_are_accepted(frame):
+def test_positions_accepts_tables_of_relations(frame):
     X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=["ann", "bob", "eve"])
     table = frame({"one": ["eve", "bob"], "other": ["ann", "eve"], "odds": [1.5, -0.5]})
     assert positions(table[["one", "other"]], X.index).pairs.tolist() == [[2, 0], [1, 2]]
     assert positions(table, X.index).pairs.tolist() == [[2.0, 0.0, 1.5], [1.0, 2.0, -0.5]]
 
 
-test_names_that_are_none_are_named = refused(
+test_positions_refuses_unknown_and_ambiguous_names = refused(
     positions,
     ([("ann", "Bob")], ["ann", "bob"], r"pairs\[0\] names 'Bob', .* no row; .*'ann', 'bob'"),
     ([("ann", "bob")], ["ann", "ann", "bob"], "rows 0 and 1 are both named 'ann'.*range"),
