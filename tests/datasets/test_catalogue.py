@@ -1,4 +1,4 @@
-"""Test that every data set is as described and every generator depends on its seed alone."""
+"""Test that every data set is as described, and that generators depend only on their seed."""
 
 import inspect
 
@@ -18,7 +18,7 @@ PER_CLASS = [n for n in GENERATORS if "n_per_class" in inspect.signature(DATASET
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_data_sets_have_shapes_types_and_provenance(name):
+def test_every_data_set_has_consistent_shapes_names_and_a_source(name):
     data = load(name)
     N, D = data.X.shape
     K = len(data.target_names)
@@ -31,7 +31,7 @@ def test_data_sets_have_shapes_types_and_provenance(name):
     assert data.source
     assert data.licence
     assert repr(data) == f"Dataset({name!r}: {N} points, {D} features, {K} classes)"
-    # A second call gives equal data that share no memory.
+    # A second call returns equal data that share no memory with the first.
     kept = data.X.copy()
     data.X[:] = np.nan
     assert np.array_equal(load(name).X, kept)
@@ -49,18 +49,18 @@ def test_data_sets_have_shapes_types_and_provenance(name):
         ("digits", [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]),
     ],
 )
-def test_real_data_are_the_published_ones_and_cite_record_and_licence(name, class_sizes):
+def test_real_data_have_the_published_class_sizes_source_and_licence(name, class_sizes):
     data = load(name)
     assert np.bincount(data.y).tolist() == class_sizes
     assert "doi:10.24432/" in data.source
     assert data.licence.startswith("CC BY 4.0")
 
 
-# ---------------------------------------------------------------------------- every generator
+# ---------------------------------------------------------------------------- generators
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_data_depend_on_the_seed_only(name):
+def test_generated_data_depend_only_on_the_seed(name):
     before = np.random.get_state()[1].copy()  # noqa: NPY002 - the global state is what is tested
     rng = np.random.RandomState(7)
     first, second, advanced = (load(name, random_state=seed) for seed in (7, rng, rng))
@@ -70,7 +70,7 @@ def test_data_depend_on_the_seed_only(name):
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-test_bad_arguments_are_refused = refused(
+test_load_refuses_invalid_arguments = refused(
     load,
     *((name, {"n_per_class": n}, f"n_per_class is {n}") for name in PER_CLASS for n in (0, 25.0)),
     ("two_models", {"n_per_class": 19}, "n_per_class is 19"),

@@ -1,7 +1,4 @@
-"""The toy problems have the properties that barhillel2005, breiman1984 and the slides state.
-
-What the papers say of clumps follows from stored results.
-"""
+"""Test that toy problems have the properties which barhillel2005 and breiman1984 state."""
 
 import numpy as np
 import pytest
@@ -12,13 +9,13 @@ from cgmm.datasets import load
 
 
 @pytest.mark.parametrize("name", ["three_classes", "shared_axis", "two_clusters"])
-def test_classes_follow_the_parameters_they_come_with(name):
+def test_generated_classes_have_their_stated_means_and_covariances(name):
     n = 20_000
     data = load(name, n_per_class=n)
     theta = data.parameters
     assert theta.weights.sum() == pytest.approx(1)
     for k in range(len(theta.weights)):
-        # In coordinates in which class k is standard normal; the limits are five standard errors.
+        # Transform class k to a standard normal distribution. Limits are five standard errors.
         whiten = np.linalg.inv(np.linalg.cholesky(theta.covariances[k]))
         Z = (data.X[data.y == k] - theta.means[k]) @ whiten.T
         assert np.abs(Z.mean(axis=0)).max() < 5 / np.sqrt(n)
@@ -29,7 +26,8 @@ def test_classes_follow_the_parameters_they_come_with(name):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_pairs_of_two_models_are_twenty_correct_disjoint_and_against_the_rows(seed):
+def test_pairs_of_two_models_are_disjoint_correct_and_contradict_the_rows(seed):
+    """The 10 must-links and 10 cannot-links follow columns of the figure, not its two rows."""
     data = load("two_models", random_state=seed)
     assert data.must_link.shape == data.cannot_link.shape == (10, 2)
     assert data.must_link.dtype == data.cannot_link.dtype == np.int64
@@ -50,7 +48,8 @@ COMBINATIONS = [(0, 1), (0, 2), (1, 2)]
 
 
 def test_waveform_has_the_published_bayes_error_and_suits_a_linear_classifier():
-    """[breiman1984, sect. 2.6.2]: the best classifier errs on 14 %."""
+    """The lowest error of any classifier is 14 % [breiman1984, sect. 2.6.2]."""
+
     train, test = load("waveform"), load("waveform", n_samples=10_000, random_state=1)
     # p(x | class) = ∫ N(x; u h_a + (1 - u) h_b, I) du, by the midpoint rule
     u = (np.arange(40) + 0.5)[:, None] / 40

@@ -1,4 +1,4 @@
-"""Compare scores with brute force over every matching, and with scikit-learn's pairs."""
+"""Compare scores of labellings with all matchings, all pairs, and scikit-learn."""
 
 from itertools import permutations
 from operator import call
@@ -21,54 +21,52 @@ def labellings(draw, max_size=12, max_labels=4):
     return tuple(np.array(draw(st.lists(label, min_size=n, max_size=n))) for _ in range(2))
 
 
-def accuracy_by_hand(y_true, y_pred):
-    """Return the best accuracy of all one-to-one namings; None names a class without points."""
+def best_accuracy(y_true, y_pred):
+    """Return the highest accuracy over all one-to-one maps from clusters to classes or None."""
     clusters, classes = sorted(set(y_pred.tolist())), sorted(set(y_true.tolist()))
     names = classes + [None] * max(0, len(clusters) - len(classes))
-    namings = [dict(zip(clusters, p, strict=True)) for p in permutations(names, len(clusters))]
-    return max(np.mean([to[k] for k in y_pred.tolist()] == y_true) for to in namings)
+    maps = [dict(zip(clusters, p, strict=True)) for p in permutations(names, len(clusters))]
+    return max(np.mean([name_of[k] for k in y_pred.tolist()] == y_true) for name_of in maps)
 
 
-# ---------------------------------------------------------------------------- brute force
+# ---------------------------------------------------------------------------- matched labels
 
 
 @given(labellings(max_size=9))
-def test_matched_accuracy_is_the_best_of_all_matchings_and_match_labels_attains_it(labels):
+def test_matched_accuracy_is_the_maximum_over_matchings_and_match_labels_attains_it(labels):
     y_true, y_pred = labels
     names = metrics.match_labels(y_true, y_pred)
     assert list(names) == sorted(set(y_pred.tolist()))
     assert len(set(names.values())) == len(names), "two clusters share a name"
     renamed = np.array([names[k] for k in y_pred.tolist()])
     assert np.mean(renamed == y_true) == metrics.matched_accuracy(y_true, y_pred)
-    assert np.mean(renamed == y_true) == pytest.approx(accuracy_by_hand(*labels), abs=1e-14)
+    assert np.mean(renamed == y_true) == pytest.approx(best_accuracy(*labels), abs=1e-14)
     unmatched = set(names.values()) - set(y_true.tolist())
     assert all(name > y_true.max() for name in unmatched)
 
 
-# ---------------------------------------------------------------------------- scikit-learn
+# ---------------------------------------------------------------------------- scores of pairs
 
 
 @given(labellings(max_size=40, max_labels=8))
-def test_scores_of_pairs_are_those_of_scikit_learns_table_of_pairs(labels):
-    (apart, joined), (torn, both) = pair_confusion_matrix(*labels) // 2
-    if both + torn and both + joined:
-        p, r = both / (both + joined), both / (both + torn)
-        f_half = 2 * p * r / (p + r) if both else 0.0
+def test_scores_of_pairs_follow_from_the_pair_confusion_matrix_of_scikit_learn(labels):
+    (apart, joined), (split, together) = pair_confusion_matrix(*labels) // 2
+    if together + split and together + joined:
+        p, r = together / (together + joined), together / (together + split)
+        f_half = 2 * p * r / (p + r) if together else 0.0
         assert metrics.pairwise_scores(*labels) == pytest.approx((p, r, f_half), abs=1e-14)
-    if both + torn and apart + joined:
-        expected = (both / (both + torn) + apart / (apart + joined)) / 2
+    if together + split and apart + joined:
+        expected = (together / (together + split) + apart / (apart + joined)) / 2
         assert metrics.balanced_rand_index(*labels) == pytest.approx(expected, abs=1e-14)
 
 
-# ---------------------------------------------------------------------------- properties
-
-
-def test_pairs_of_a_million_clusters_of_one_need_no_square_table():
+def test_scores_of_pairs_need_little_memory_for_many_clusters():
+    """A table of half a million clusters against each other would not fit into memory."""
     y = np.arange(10**6) // 2
     assert metrics.balanced_rand_index(y, y[::-1]) == 1.0
 
 
-# ---------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------- refusals
 
 
 SCORES = [metrics.pairwise_scores, metrics.balanced_rand_index]
@@ -77,7 +75,7 @@ BAD_LABELS = [
     ([0, 1, 1], [0, 1], r"y_pred has shape \(2,\); it must be \(3,\), a label a point"),
     ([0.0, 0.5], [0, 1], r"y_true\[1\] is 0.5; it must be an integer\.$"),
 ]
-test_bad_labels_are_named = refused(
+test_scores_refuse_invalid_labels = refused(
     lambda score, *labels: score(*labels),
     *((score, *labels) for score in SCORES for labels in BAD_LABELS),
 )
@@ -87,7 +85,7 @@ test_bad_labels_are_named = refused(
 
 
 @given(labellings(), st.integers(0, 10**6), st.sampled_from([0, 7]))
-def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
+def test_broken_relations_counts_pair_by_pair(labels, seed, n):
     y_pred = labels[1]
     pairs = np.random.default_rng(seed).integers(len(y_pred), size=(2, n, 2))
     broken = metrics.broken_relations(y_pred, *pairs)
@@ -95,7 +93,7 @@ def test_broken_relations_are_counted_pair_by_pair(labels, seed, n):
     assert broken.cannot_link == sum(y_pred[i] == y_pred[j] for i, j in pairs[1])
 
 
-test_what_has_no_score_is_refused = refused(
+test_undefined_scores_and_invalid_arguments_are_refused = refused(
     call,
     (lambda: metrics.pairwise_scores([0, 1], [0, 0]), "recall is undefined"),
     (lambda: metrics.pairwise_scores([0, 0], [0, 1]), "precision is undefined"),
@@ -110,7 +108,7 @@ test_what_has_no_score_is_refused = refused(
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 2.0]))
-def test_neighbour_purity_against_all_distances(seed, p):
+def test_neighbour_purity_equals_counts_in_a_matrix_of_all_distances(seed, p):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(15, 3)), rng.integers(3, size=15)
     distances = np.linalg.norm(X[:, None] - X[None], ord=p, axis=2)
@@ -121,7 +119,8 @@ def test_neighbour_purity_against_all_distances(seed, p):
     np.testing.assert_allclose(curve, expected, atol=1e-12)
 
 
-def test_a_point_is_not_its_own_neighbour_even_where_many_points_coincide():
+def test_neighbour_purity_never_counts_a_point_as_its_own_neighbour():
+    """Coinciding points are at distance zero, like the point itself."""
     X, y = np.zeros((20, 2)), np.arange(20)
     np.testing.assert_array_equal(metrics.cumulative_neighbour_purity(X, y, 19), 0.0)
     y = np.zeros(20, dtype=int)

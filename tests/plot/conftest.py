@@ -8,6 +8,7 @@ from cgmm import plot
 
 @pytest.fixture(autouse=True)
 def _style():
+    """Use the book's style and restore the previous one afterwards."""
     with plt.rc_context():
         plot.use_style()
         yield

@@ -1,4 +1,4 @@
-"""Drawings for the tests of plots, and functions that read the axes afterwards."""
+"""Mixtures to draw, and functions that read shapes from the axes afterwards."""
 
 import numpy as np
 
@@ -18,22 +18,37 @@ THREE = Parameters(
 )
 
 
-def points(n: int = 30) -> np.ndarray:
+def draw_points(n: int = 30) -> np.ndarray:
+    """Draw n points in the plane."""
     return np.random.default_rng(1).normal(0, 2, (n, 2))
 
 
 def mahalanobis(x: np.ndarray, parameters: Parameters, k: int = 0) -> np.ndarray:
-    apart = x - parameters.means[k]
-    return np.sqrt((apart @ np.linalg.inv(parameters.covariances[k]) * apart).sum(axis=1))
+    """Return the Mahalanobis distances of points from component k."""
+    difference = x - parameters.means[k]
+    precision = np.linalg.inv(parameters.covariances[k])
+    return np.sqrt((difference @ precision * difference).sum(axis=1))
+
+
+def outline(patch) -> np.ndarray:
+    """Return points on the outline of an ellipse, in coordinates of the data.
+
+    The outline is a Bézier curve, on which every third of its control points lies.
+    """
+    control_points = patch.get_patch_transform().transform(patch.get_path().vertices)
+    return control_points[:-1:3] if len(control_points) % 3 == 2 else control_points[::3]
 
 
 def vertices(collection) -> np.ndarray:
+    """Return the vertices of all paths of a collection."""
     return np.concatenate([path.vertices for path in collection.get_paths() if len(path.vertices)])
 
 
 def contour_lines(ax) -> list:
+    """Return the collections of contour lines in a figure."""
     return [c for c in ax.collections if hasattr(c, "levels") and not c.filled]
 
 
 def filled_areas(ax) -> list:
+    """Return the collections of filled contours in a figure."""
     return [c for c in ax.collections if hasattr(c, "levels") and c.filled]

@@ -1,4 +1,4 @@
-"""Test that colours differ for every kind of vision, and are never the only sign."""
+"""Test that colours differ for every kind of colour vision, and that shapes differ as well."""
 
 import cgmm_dark
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from cgmm import plot
 from cgmm.plot.style import TEXT_COLOURS
 
-# Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
+# Matrices of Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
 DEFICIENCIES = {
     "none": np.eye(3),
     "protanopia": [
@@ -35,7 +35,7 @@ XYZ = np.array(
         [0.0193339, 0.1191920, 0.9503041],
     ]
 )
-# The filter that the book's pages lay over figures in the dark: invert, then turn the hues back.
+# In dark mode, the book's pages invert the colours of figures and then rotate the hues back.
 HUE_ROTATION = np.array(
     [
         [-0.574, 1.430, 0.144],
@@ -45,58 +45,64 @@ HUE_ROTATION = np.array(
 )
 
 
-def rgb(colours) -> np.ndarray:
+def to_rgb_array(colours) -> np.ndarray:
+    """Convert colours of matplotlib to rows of sRGB values."""
     return np.array([to_rgb(c) for c in colours])
 
 
-def linear(srgb: np.ndarray) -> np.ndarray:
+def to_linear_rgb(srgb: np.ndarray) -> np.ndarray:
+    """Convert sRGB to linear RGB."""
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
-def lab(linear_rgb: np.ndarray) -> np.ndarray:
+def to_lab(linear_rgb: np.ndarray) -> np.ndarray:
+    """Convert linear RGB to L*a*b*."""
     xyz = linear_rgb @ XYZ.T / XYZ.sum(axis=1)
     f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
     x, y, z = f.T
     return np.column_stack([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def simulate(colours, deficiency: str) -> np.ndarray:
+def simulate_deficiency(colours, deficiency: str) -> np.ndarray:
     """Return L*a*b* of colours as seen with this colour deficiency."""
-    return lab(np.clip(linear(rgb(colours)) @ np.array(DEFICIENCIES[deficiency]).T, 0, 1))
+    return to_lab(
+        np.clip(to_linear_rgb(to_rgb_array(colours)) @ np.array(DEFICIENCIES[deficiency]).T, 0, 1)
+    )
 
 
-def contrasts(colours, background: str) -> np.ndarray:
-    """Return contrast ratios as defined by WCAG."""
-    luminance = linear(rgb(colours)) @ XYZ[1] + 0.05
-    paper = linear(rgb([background])) @ XYZ[1] + 0.05
+def contrast_ratios(colours, background: str) -> np.ndarray:
+    """Return the contrast ratios of colours against a background, as WCAG defines them."""
+    luminance = to_linear_rgb(to_rgb_array(colours)) @ XYZ[1] + 0.05
+    paper = to_linear_rgb(to_rgb_array([background])) @ XYZ[1] + 0.05
     return np.maximum(luminance / paper, paper / luminance)
 
 
-def in_dark_mode(colours) -> list[str]:
-    inverted = 0.93 - rgb(colours) * 0.86
+def to_dark_mode(colours) -> list[str]:
+    """Return the colours that readers see in dark mode."""
+    inverted = 0.93 - to_rgb_array(colours) * 0.86
     return [to_hex(c) for c in np.clip(inverted @ HUE_ROTATION.T, 0, 1)]
 
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
-@pytest.mark.parametrize("light", [list, in_dark_mode], ids=["day", "night"])
-def test_colours_differ_under_colour_blindness_in_light_and_dark(deficiency, light):
-    assert pdist(simulate(light(plot.COLOURS[:4]), deficiency)).min() > 20
-    assert pdist(simulate(light(plot.COLOURS), deficiency)).min() > 14
+@pytest.mark.parametrize("convert", [list, to_dark_mode], ids=["light", "dark"])
+def test_colours_differ_for_each_kind_of_colour_vision_in_light_and_dark_mode(deficiency, convert):
+    assert pdist(simulate_deficiency(convert(plot.COLOURS[:4]), deficiency)).min() > 20
+    assert pdist(simulate_deficiency(convert(plot.COLOURS), deficiency)).min() > 14
 
 
-def test_marks_and_text_have_contrast_in_light_and_dark():
+def test_marks_and_text_have_enough_contrast_in_light_and_dark_mode():
     marks = [*plot.COLOURS, plot.NEUTRAL]
     texts = [*TEXT_COLOURS, plot.MUTED, plot.INK]
-    night = in_dark_mode([plot.BACKGROUND])[0]
-    assert contrasts(marks, plot.BACKGROUND).min() >= 3
-    assert contrasts(texts, plot.BACKGROUND).min() >= 4.5
-    assert contrasts(in_dark_mode(marks), night).min() >= 3
-    assert contrasts(in_dark_mode(texts), night).min() >= 4.5
+    dark_background = to_dark_mode([plot.BACKGROUND])[0]
+    assert contrast_ratios(marks, plot.BACKGROUND).min() >= 3
+    assert contrast_ratios(texts, plot.BACKGROUND).min() >= 4.5
+    assert contrast_ratios(to_dark_mode(marks), dark_background).min() >= 3
+    assert contrast_ratios(to_dark_mode(texts), dark_background).min() >= 4.5
     drawn = [cgmm_dark.dark(colour) for colour in (*marks, plot.INK, plot.MUTED)]
-    assert contrasts(drawn, "#121212").min() >= 3
+    assert contrast_ratios(drawn, "#121212").min() >= 3
 
 
-def test_every_component_differs_in_more_than_colour():
+def test_components_differ_in_shape_as_well_as_in_colour():
     looks = [(plot.colour(k), plot.marker(k)) for k in range(72)]
     assert len(set(looks)) == 72
     assert len({plot.marker(k) for k in range(8)}) == 8

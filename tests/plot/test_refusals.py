@@ -1,14 +1,14 @@
-"""Test that plots refuse unusable input, naming the argument and the fault."""
+"""Test that plots refuse unusable arguments by name, with the reason."""
 
 import numpy as np
-from drawings import ONE, TWO, points
+from drawings import ONE, TWO, draw_points
 from refusals import refused
 
 from cgmm import MixedMixture, plot
 
 THREE_POINTS = np.zeros((3, 2))
 FLAT = TWO._replace(**{name: part[..., :1] for name, part in TWO._asdict().items()})
-test_what_cannot_be_drawn_is_refused = refused(
+test_plots_refuse_arguments_that_cannot_be_drawn = refused(
     lambda draw, **given: draw(**({"X": THREE_POINTS} if draw is plot.scatter else {}) | given),
     (plot.ellipses, {"parameters": FLAT}, r"\(2, 1\)"),
     (
@@ -22,7 +22,7 @@ test_what_cannot_be_drawn_is_refused = refused(
     (plot.boundary, {"model": ONE}, "at least two"),
     (plot.boundary, {"model": lambda X: np.zeros(len(X), dtype=int)}, "draw the points first"),
     (
-        lambda model: plot.boundary(model, plot.scatter(points())),
+        lambda model: plot.boundary(model, plot.scatter(draw_points())),
         {"model": lambda X: np.zeros(5, dtype=int)},
         r"model\(points\) has shape \(5,\)",
     ),
@@ -36,18 +36,13 @@ test_what_cannot_be_drawn_is_refused = refused(
     (plot.calibration, {"found": {}}, "found is empty"),
     (plot.compare, {"panels": {}}, "a title that says"),
     (plot.compare, {"panels": {" ": print}}, "a title that says"),
-    (
-        plot.table,
-        {"head": ["", "right"], "rows": [["a"]]},
-        r"\['a'\] has 1 entries, the head 2",
-    ),
+    (plot.table, {"head": ["", "right"], "rows": [["a"]]}, r"\['a'\] has 1 entries, the head 2"),
     (plot.fit, {"model": None, "X": [[0, 0], [np.nan, 1]]}, r"X\[1, 0\] is empty.*impute"),
     (plot.fit, {"model": None, "X": [[0, "a"], [1, "b"]]}, "no numbers.*Draw columns"),
     (plot.ellipses, {"parameters": MixedMixture(1).fit([["a"], ["b"]])}, "categories only"),
     (plot.scatter, {"X": np.zeros((3, 4))}, r"shape \(3, 4\)"),
     (plot.scatter, {"X": np.zeros((0, 2))}, r"shape \(0, 2\)"),
-    (plot.scatter, {"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] is not finite"),
-    (plot.scatter, {"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] .*impute"),
+    (plot.scatter, {"X": [[0, 0], [np.nan, 1]]}, r"X\[1\] is not finite.*impute"),
     (plot.scatter, {"labels": [0, 1]}, r"labels has shape \(2,\)"),
     (plot.scatter, {"labels": [0.5, 1, 1]}, r"labels\[0\] is 0.5"),
     (plot.scatter, {"labels": [0, -2, 1]}, r"labels\[1\] is -2; .* or -1 for unknown"),

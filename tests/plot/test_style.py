@@ -1,4 +1,4 @@
-"""Test the style of figures: legible letters, the width of the page, reproducible bytes."""
+"""Test the style of figures: size of text, reproducible files, and what notebooks store."""
 
 import base64
 
@@ -10,7 +10,8 @@ from nbclient import NotebookClient
 from cgmm import plot
 
 
-def test_letters_are_legible_on_the_page_and_on_a_telephone():
+def test_text_is_legible_on_a_page_and_on_a_telephone():
+    """A page of the book is 720 pixels wide, a telephone 358."""
     points = min(
         plt.rcParams[f"{part}.labelsize"] if "tick" in part else plt.rcParams["font.size"]
         for part in ("xtick", "ytick", "font")
@@ -20,7 +21,7 @@ def test_letters_are_legible_on_the_page_and_on_a_telephone():
     assert inches * 358 > 7.5
 
 
-def test_png_is_the_same_twice_and_says_nothing_of_its_maker():
+def test_png_files_are_reproducible_and_have_no_metadata():
     def draw():
         return plot.scatter(np.eye(2), [0, 1]).figure
 
@@ -30,7 +31,7 @@ def test_png_is_the_same_twice_and_says_nothing_of_its_maker():
     assert b"tEXt" not in first
 
 
-def test_the_last_digits_of_places_change_nothing_in_a_figure():
+def test_svg_files_do_not_depend_on_rounding_of_coordinates():
     def draw(noise):
         figure, ax = plt.subplots(layout="none")
         ax.plot([0, 1], [0, 1 + noise], "o-")
@@ -40,11 +41,11 @@ def test_the_last_digits_of_places_change_nothing_in_a_figure():
     assert draw(0) == draw(1e-12) != draw(0.1)
 
 
-def test_what_a_notebook_stores_of_a_figure():
-    """Lines are stored as SVG, images and large scatters as PNG, without metadata."""
+def test_notebooks_store_lines_as_svg_and_images_as_png():
+    """Scatter plots of many points are stored as PNG, too, because they are smaller so."""
     begin = "from cgmm import plot\nplot.use_style()\nimport matplotlib.pyplot as plt\n"
-    images = ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"]
-    codes = [begin + "plt.plot([1, 2])", "plt.plot([1, 2])", *images]
+    large = ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"]
+    codes = [begin + "plt.plot([1, 2])", "plt.plot([1, 2])", *large]
     cells = [nbformat.v4.new_code_cell(f"{code}\nplt.show()") for code in codes]
     notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
@@ -53,7 +54,7 @@ def test_what_a_notebook_stores_of_a_figure():
     text = line["image/svg+xml"]
     assert 'width="518.4pt"' in text
     assert "metadata" not in text
-    assert "#fcfcfb" not in text  # the ground is transparent
+    assert "#fcfcfb" not in text  # The background is transparent.
     assert text == again["image/svg+xml"]
     for data in stored:
         assert "image/svg+xml" not in data
