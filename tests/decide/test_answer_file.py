@@ -1,4 +1,4 @@
-"""The file of an interview loses no confirmed answer and overwrites no foreign file."""
+"""Test that the file of an interview keeps every confirmed answer and no other file is changed."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from cgmm.decide.answer_file import Answer, AnswerFile
 
 X = np.arange(40.0).reshape(20, 2)
-# Append answers for ever, and print the number of each that is safe.
+# A program that appends answers without end, and prints the number of each after writing it.
 WRITER = """
 import sys, itertools
 import numpy as np
@@ -26,12 +26,23 @@ for n in itertools.count(len(file.answers)):
 """
 
 
-def answer(n: int, annotator: str = "ann") -> Answer:
+@pytest.fixture
+def path(tmp_path):
+    """Return the path of a file of answers that does not exist yet."""
+    return tmp_path / "answers.jsonl"
+
+
+def make_answer(n: int, annotator: str = "ann") -> Answer:
+    """Return the answer of an annotator about points n and n + 1."""
     return Answer(n, n + 1, "same", annotator, f"2026-01-01T00:00:{n:02}", "check", 0.25)
 
 
-def test_a_killed_writer_loses_nothing_that_it_confirmed(tmp_path):
-    path = tmp_path / "answers.jsonl"
+def read_answers(path) -> list[Answer]:
+    """Return the answers that a new interview reads from a file."""
+    return list(AnswerFile(path, X).answers.values())
+
+
+def test_a_killed_writer_loses_no_confirmed_answer(path):
     for turn in range(3):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
@@ -41,125 +52,117 @@ def test_a_killed_writer_loses_nothing_that_it_confirmed(tmp_path):
         writer.send_signal(signal.SIGKILL)
         confirmed = writer.stdout.read().split()
         writer.wait()
-        read = AnswerFile(path, X)
-        times = [int(one.time) for one in read.answers.values()]
+        times = [int(one.time) for one in read_answers(path)]
         assert times == list(range(len(times)))
         assert len(times) > max(map(int, confirmed), default=0)
 
 
 @pytest.mark.parametrize("n_lost", [1, 2, 40, 10_000])
-def test_a_torn_last_line_is_dropped(tmp_path, n_lost):
-    path = tmp_path / "answers.jsonl"
+def test_an_incomplete_last_line_is_dropped(path, n_lost):
     file = AnswerFile(path, X)
-    file.add_answer(answer(0))
+    file.add_answer(make_answer(0))
     before = path.read_bytes()
-    file.add_answer(answer(1))
+    file.add_answer(make_answer(1))
     added = len(path.read_bytes()) - len(before)
     path.write_bytes(path.read_bytes()[: -min(n_lost, added - 1)])
     again = AnswerFile(path, X)
-    # Without its line break alone, a line is still whole.
-    expected = [answer(0), answer(1)] if n_lost == 1 else [answer(0)]
+    # If only the line break is missing, the line is still complete.
+    expected = [make_answer(0), make_answer(1)] if n_lost == 1 else [make_answer(0)]
     assert list(again.answers.values()) == expected
-    again.add_answer(answer(2))
-    assert list(AnswerFile(path, X).answers.values()) == [*expected, answer(2)]
+    again.add_answer(make_answer(2))
+    assert read_answers(path) == [*expected, make_answer(2)]
 
 
-def test_a_torn_header_is_written_again(tmp_path):
-    path = tmp_path / "answers.jsonl"
+def test_an_incomplete_header_is_written_again(path):
     AnswerFile(path, X)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:20])
-    AnswerFile(path, X).add_answer(answer(0))
-    assert path.read_bytes().startswith(whole)
-    assert list(AnswerFile(path, X).answers.values()) == [answer(0)]
+    header = path.read_bytes()
+    path.write_bytes(header[:20])
+    AnswerFile(path, X).add_answer(make_answer(0))
+    assert path.read_bytes().startswith(header)
+    assert read_answers(path) == [make_answer(0)]
 
 
-def test_the_file_only_grows_and_replays_all_events(tmp_path):
-    path = tmp_path / "answers.jsonl"
+def test_the_file_only_grows_and_reading_it_replays_all_events(path):
     file, sizes = AnswerFile(path, X), []
     events = [
-        (file.add_answer, answer(0)), (file.add_answer, answer(1)), (file.withdraw_answer, 0),
-        (file.add_answer, answer(2)), (file.revise_answer, 2, "different"),
-        (file.withdraw_answer, 7),
+        (file.add_answer, make_answer(0)), (file.add_answer, make_answer(1)), (file.withdraw_answer, 0),
+        (file.add_answer, make_answer(2)), (file.revise_answer, 2, "different"), (file.withdraw_answer, 7),
     ]  # fmt: skip
-    for act, *given in events:
+    for method, *arguments in events:
         before = path.read_bytes()
-        act(*given)
+        method(*arguments)
         assert path.read_bytes().startswith(before)
         sizes.append(len(path.read_bytes()) - len(before))
     assert min(sizes) > 0
-    expected = {1: answer(1), 2: answer(2)._replace(answer="different")}
+    expected = {1: make_answer(1), 2: make_answer(2)._replace(answer="different")}
     assert file.answers == AnswerFile(path, X).answers == expected
 
 
-def test_two_interviews_share_a_file(tmp_path):
-    path = tmp_path / "answers.jsonl"
+def test_two_interviews_can_share_a_file(path):
     ann, bob = AnswerFile(path, X), AnswerFile(path, X)
-    ann.add_answer(answer(0))
-    bob.add_answer(answer(1, "bob"))
-    ann.add_answer(answer(2))
+    ann.add_answer(make_answer(0))
+    bob.add_answer(make_answer(1, "bob"))
+    ann.add_answer(make_answer(2))
     assert [one.annotator for one in ann.answers.values()] == ["ann", "bob", "ann"]
     bob.withdraw_answer(1)
     assert list(bob.answers) == [0, 2]
 
 
-def test_an_answer_given_between_reading_and_writing_is_kept(tmp_path, monkeypatch):
-    path = tmp_path / "answers.jsonl"
+def test_an_answer_of_another_interview_just_before_writing_is_kept(path, monkeypatch):
     ann, bob = AnswerFile(path, X), AnswerFile(path, X)
     read = ann._read_new_lines
 
-    def read_before_bob(path):
+    def read_and_let_bob_answer(path):
         read(path)
         if not bob.answers:
-            bob.add_answer(answer(1, "bob"))
+            bob.add_answer(make_answer(1, "bob"))
 
-    monkeypatch.setattr(ann, "_read_new_lines", read_before_bob)
-    ann.add_answer(answer(0))
-    expected = [answer(1, "bob"), answer(0)]
-    assert list(ann.answers.values()) == list(AnswerFile(path, X).answers.values()) == expected
+    monkeypatch.setattr(ann, "_read_new_lines", read_and_let_bob_answer)
+    ann.add_answer(make_answer(0))
+    assert (
+        list(ann.answers.values()) == read_answers(path) == [make_answer(1, "bob"), make_answer(0)]
+    )
 
 
-def test_each_answer_is_synchronised_to_the_disk(tmp_path, monkeypatch):
-    synchronised = []
-    file = AnswerFile(tmp_path / "answers.jsonl", X)
-    monkeypatch.setattr(os, "fsync", lambda n: synchronised.append(os.fstat(n).st_size))
-    file.add_answer(answer(0))
-    assert synchronised == [(tmp_path / "answers.jsonl").stat().st_size]
+def test_each_answer_is_written_to_the_disk_at_once(path, monkeypatch):
+    sizes = []
+    file = AnswerFile(path, X)
+    monkeypatch.setattr(os, "fsync", lambda n: sizes.append(os.fstat(n).st_size))
+    file.add_answer(make_answer(0))
+    assert sizes == [path.stat().st_size]
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "content",
     [
-        (b"a,b\n1,2\n", "no file of answers"),
-        (b"a,b", "no file of answers"),
-        (b'{"i": 1}\n', "no file of answers"),
-        (b"\xff\xfe\n", "no file of answers"),
-        (b'{"format": "cgmm answers, version 9"}\n', "no file of answers"),
+        b"a,b\n1,2\n",
+        b"a,b",
+        b'{"i": 1}\n',
+        b"\xff\xfe\n",
+        b'{"format": "cgmm answers, version 9"}\n',
     ],
 )
-def test_a_foreign_file_is_refused_and_left_as_it_is(tmp_path, content, says):
-    path = tmp_path / "table.csv"
+def test_a_file_in_another_format_is_refused_and_left_unchanged(path, content):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match="no file of answers"):
         AnswerFile(path, X)
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("line", [{"i": 1, "j": 2}, {"i": 0, "j": 20}, {"unknown": 1}, [1]])
-def test_a_damaged_line_is_refused(tmp_path, line):
-    path = tmp_path / "answers.jsonl"
+OUT_OF_RANGE = make_answer(19)._asdict()
+
+
+@pytest.mark.parametrize("line", [{"i": 1, "j": 2}, OUT_OF_RANGE, {"unknown": 1}, [1]])
+def test_a_damaged_line_is_refused(path, line):
     AnswerFile(path, X)
-    if line == {"i": 0, "j": 20}:
-        line = answer(19)._asdict()
     with open(path, "a") as file:
         file.write(json.dumps(line) + "\n")
     with pytest.raises(ValueError, match="no file of answers"):
         AnswerFile(path, X)
 
 
-def test_answers_about_another_table_are_refused(tmp_path):
-    path = tmp_path / "answers.jsonl"
-    AnswerFile(path, X).add_answer(answer(0))
+def test_a_file_about_another_table_is_refused_and_left_unchanged(path):
+    AnswerFile(path, X).add_answer(make_answer(0))
     before = path.read_bytes()
     with pytest.raises(ValueError, match="another table, of 20 rows and 2 columns"):
         AnswerFile(path, X + 1e-9)

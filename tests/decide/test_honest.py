@@ -1,4 +1,4 @@
-"""Test answers as data: their optimal weights, and their likelihood."""
+"""Test `fit_answers`, which fits a mixture to points and answers by their joint likelihood."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,49 +12,52 @@ from cgmm.mixture import log_joint
 
 @settings(max_examples=10)
 @given(st.integers(0, 1000))
-def test_a_fit_to_answers_is_that_of_the_joint_likelihood(seed):
-    """log p(X, answers | θ) never falls, and exceeds that of a fit conditional on the answers."""
-    X, y = draw(seed, 60)
+def test_fit_answers_maximises_the_joint_likelihood_of_points_and_answers(seed):
+    """Small changes of weights or means must not increase log p(X, answers | θ)."""
+    X, y = draw_classes(seed, 60)
     pairs = np.random.default_rng(seed).permutation(60)[:40].reshape(-1, 2)
     answers = np.column_stack([pairs, y[pairs[:, 0]] == y[pairs[:, 1]]])
     model = ConstrainedGaussianMixture(2, means_init=[[-1.2], [1.2]], tol=1e-9, max_iter=5000)
-    found = fit_answers(model, X, answers, error_rate=0.05).parameters_
+    fitted = fit_answers(model, X, answers, error_rate=0.05).parameters_
 
-    def likelihood(theta):
+    def log_likelihood(theta):
         p = np.exp(log_joint(X, theta))
         a, b = p[pairs[:, 0]], p[pairs[:, 1]]
         same = (a * b).sum(axis=1)
         says_same = np.where(answers[:, 2] == 1, 0.95, 0.05)
-        tied = says_same * same + (1 - says_same) * (a.sum(axis=1) * b.sum(axis=1) - same)
-        alone = np.setdiff1d(np.arange(60), pairs)
-        return np.log(tied).sum() + np.log(p[alone].sum(axis=1)).sum()
+        in_pairs = says_same * same + (1 - says_same) * (a.sum(axis=1) * b.sum(axis=1) - same)
+        without_answer = np.setdiff1d(np.arange(60), pairs)
+        return np.log(in_pairs).sum() + np.log(p[without_answer].sum(axis=1)).sum()
 
     assert joint(ConstrainedGaussianMixture(2)).weights == "ignore"
     for shift in (-1e-2, 1e-2):
-        weights = found.weights + np.array([shift, -shift])
-        moved = found.means + np.array([[shift], [0.0]])
-        for other in (found._replace(weights=weights), found._replace(means=moved)):
-            # EM's last step gains 1e-9 a point; slow convergence may leave a thousand such gains.
-            assert likelihood(other) < likelihood(found) + 1e-4
+        weights = fitted.weights + np.array([shift, -shift])
+        means = fitted.means + np.array([[shift], [0.0]])
+        for other in (fitted._replace(weights=weights), fitted._replace(means=means)):
+            # EM stops at gains of 1e-9 per point; slow convergence may leave a thousand of them.
+            assert log_likelihood(other) < log_likelihood(fitted) + 1e-4
 
 
-def draw(seed, N=300):
-    """Return two overlapping classes in the ratio 3 : 1."""
+def draw_classes(seed, N=300):
+    """Draw points of two overlapping classes in the ratio 3 : 1, and their classes."""
     rng = np.random.default_rng(seed)
     y = (rng.random(N) < 0.25).astype(int)
     return rng.normal(size=(N, 1)) + np.where(y, 1.2, -1.2)[:, None], y
 
 
-def test_without_answers_the_fit_is_plain():
-    X, _ = draw(0, 50)
-    plain = ConstrainedGaussianMixture(2, random_state=0).fit(X)
-    none = fit_answers(ConstrainedGaussianMixture(2, random_state=0), X, [], error_rate=0.1)
-    np.testing.assert_array_equal(none.means_, plain.means_)
+def test_fit_answers_without_answers_is_an_ordinary_fit():
+    X, _ = draw_classes(0, 50)
+    expected = ConstrainedGaussianMixture(2, random_state=0).fit(X)
+    fitted = fit_answers(ConstrainedGaussianMixture(2, random_state=0), X, [], error_rate=0.1)
+    np.testing.assert_array_equal(fitted.means_, expected.means_)
 
 
-test_a_condition_and_what_is_no_rate_are_refused = refused(
+test_fit_answers_refuses_conditional_weights_and_invalid_error_rates = refused(
     lambda weights, rate: fit_answers(
-        ConstrainedGaussianMixture(2, weights=weights), draw(0, 50)[0], [[0, 1, 1]], error_rate=rate
+        ConstrainedGaussianMixture(2, weights=weights),
+        draw_classes(0, 50)[0],
+        [[0, 1, 1]],
+        error_rate=rate,
     ),
     ("exact", 0.1, "joint likelihood"),
     ("auto", 1.2, "error_rate has 1.2"),
