@@ -1,9 +1,10 @@
-"""Test the simulations of chapter 14: truths, answers, laws, and stored rows."""
+"""Test the simulations of chapter 14: true classes, answers, and arguments of the methods."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import default_rng
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.kmeans import COPKMeans
@@ -12,16 +13,13 @@ from cgmm.scenarios import preferences
 from reruns.choosing import MIXTURES, ask, methods, sample_truth
 
 
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def nearest(points):
+def nearest_distance(points):
+    """Return the smallest distance between two points."""
     distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
     return distances[~np.eye(len(points), dtype=bool)].min()
 
 
-# ---------------------------------------------------------------------------- the truth
+# ---------------------------------------------------------------------------- true classes
 
 
 @pytest.mark.parametrize(
@@ -35,16 +33,15 @@ def nearest(points):
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_means_and_covariances_are_as_the_shape_says(shape, gap, deviations, n_classes):
-    truth = sample_truth(shape, n_classes, rng(n_classes))
-    assert nearest(truth.means) == pytest.approx(gap, rel=1e-10)
-    # two directions separate the classes
+def test_true_means_and_covariances_have_the_requested_shape(shape, gap, deviations, n_classes):
+    truth = sample_truth(shape, n_classes, default_rng(n_classes))
+    assert nearest_distance(truth.means) == pytest.approx(gap, rel=1e-10)
+    # The means lie in a plane.
     assert np.linalg.matrix_rank(truth.means, tol=1e-8) <= 2
-    clumps_each = 2 if shape == "split" else 1
-    assert np.bincount(truth.class_of).tolist() == [clumps_each] * n_classes
-    found = np.sqrt(np.linalg.eigvalsh(truth.covariances))
-    expected = np.tile(deviations, (clumps_each * n_classes, 1))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    n_clusters = 2 if shape == "split" else 1  # in each class
+    assert np.bincount(truth.class_of).tolist() == [n_clusters] * n_classes
+    expected = np.tile(deviations, (n_clusters * n_classes, 1))
+    np.testing.assert_allclose(np.linalg.eigvalsh(truth.covariances) ** 0.5, expected, rtol=1e-9)
     same = np.allclose(truth.covariances, truth.covariances[0])
     assert same == (shape != "different")
 
@@ -54,98 +51,98 @@ def test_means_and_covariances_are_as_the_shape_says(shape, gap, deviations, n_c
 
 @settings(max_examples=30)
 @given(st.integers(0, 1000), st.integers(2, 5), st.integers(0, 40), st.sampled_from([0.0, 0.3]))
-def test_answers_are_as_many_and_about_different_points(seed, n_classes, n_answers, q):
-    y = rng(seed).permutation(np.arange(100) % n_classes)
-    known = ask(y, n_answers, q, rng(seed))
-    pairs = np.concatenate(known.relations)
-    assert len(pairs) == n_answers == (known.labels >= 0).sum()
+def test_ask_returns_the_requested_answers_about_different_points(seed, n_classes, n_answers, q):
+    y = default_rng(seed).permutation(np.arange(100) % n_classes)
+    answers = ask(y, n_answers, q, default_rng(seed))
+    pairs = np.concatenate(answers.relations)
+    assert len(pairs) == n_answers == (answers.labels >= 0).sum()
     assert len(np.unique(pairs)) == 2 * n_answers
-    # one label for each pair
-    labelled = known.labels[pairs] >= 0
-    assert (labelled.sum(axis=1) == 1).all()
+    # One point of each pair has a label, too.
+    assert ((answers.labels[pairs] >= 0).sum(axis=1) == 1).all()
     if q == 0:
-        assert broken_relations(y, *known.relations) == (0, 0)
-        shown = known.labels >= 0
-        assert (known.labels[shown] == y[shown]).all()
+        assert broken_relations(y, *answers.relations) == (0, 0)
+        labelled = answers.labels >= 0
+        assert (answers.labels[labelled] == y[labelled]).all()
 
 
 @pytest.mark.parametrize("q", [0.05, 0.3])
-def test_errors_have_their_rate_and_wrong_labels_are_of_all_other_classes(q):
-    y = rng(0).integers(4, size=40_000)
-    known = ask(y, 20_000, q, rng(1))
-    broken = sum(broken_relations(y, *known.relations)) / 20_000
-    shown = known.labels >= 0
-    shift = (known.labels[shown] - y[shown]) % 4
-    # three standard errors of a share of 20,000
+def test_wrong_answers_have_the_requested_rate_and_wrong_labels_are_uniform(q):
+    y = default_rng(0).integers(4, size=40_000)
+    answers = ask(y, 20_000, q, default_rng(1))
+    broken = sum(broken_relations(y, *answers.relations)) / 20_000
+    labelled = answers.labels >= 0
+    shift = (answers.labels[labelled] - y[labelled]) % 4
+    # Tolerances are three standard errors of a proportion of 20,000.
     tolerance = 3 * np.sqrt(q * (1 - q) / 20_000)
     assert broken == pytest.approx(q, abs=tolerance)
     assert np.mean(shift > 0) == pytest.approx(q, abs=tolerance)
     np.testing.assert_allclose(np.bincount(shift)[1:] / 20_000, q / 3, atol=tolerance)
 
 
-# ---------------------------------------------------------------------------- laws
+# ---------------------------------------------------------------------------- methods
 
 
-def sample(shape, n_classes=3, seed=0):
-    r = rng(seed)
-    truth = sample_truth(shape, n_classes, r)
-    return *truth.sample(300, r), *truth.sample(200, r), r
+def draw_samples(shape, n_classes=3, seed=0):
+    """Draw true classes; return X and y for fits, X and y for predictions, and the generator."""
+    generator = default_rng(seed)
+    truth = sample_truth(shape, n_classes, generator)
+    return *truth.sample(300, generator), *truth.sample(200, generator), generator
 
 
-def test_without_relations_every_method_is_its_plain_self():
-    X, y, new, _, r = sample("overlapping")
-    runs = methods(X, 3, ask(y, 0, 0, r), 7)
+def test_all_methods_equal_their_unconstrained_form_without_relations():
+    X, y, new, _, generator = draw_samples("overlapping")
+    runs = methods(X, 3, ask(y, 0, 0, generator), 7)
     fitted = {name: fit().predict(new) for name, fit in runs.items()}
     for name in ("COP-KMeans", "PCKMeans", "RCA + K-means", "MMC + K-means"):
         np.testing.assert_array_equal(fitted[name], fitted["K-means"], err_msg=name)
     for name in ("must-links", "both", "preferences", "labels"):
-        # Components may come out in another order, but empty relations keep those of the start.
+        # The order of components is arbitrary, so labels are matched.
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
 
 
-def test_methods_get_the_relations_that_their_names_say(monkeypatch):
-    X, y, _, _, r = sample("spherical")
-    known = ask(y, 60, 0.2, r)
-    must, cannot = known.relations
+def test_methods_get_the_relations_that_their_names_promise(monkeypatch):
+    X, y, _, _, generator = draw_samples("spherical")
+    answers = ask(y, 60, 0.2, generator)
+    must, cannot = answers.relations
     arguments, running = [], []
     for cls in (ConstrainedGaussianMixture, COPKMeans):
         original = cls.fit
 
-        def spy(self, X, _fit=original, **known):
-            # Fits inside a fit are its start, or a fit that it is compared with.
+        def record_and_fit(self, X, _fit=original, **relations):
+            # Ignore fits within a fit, which initialise it or are compared with it.
             if not running:
-                arguments.append(known)
+                arguments.append(relations)
             running.append(1)
             try:
-                return _fit(self, X, **known)
+                return _fit(self, X, **relations)
             finally:
                 running.pop()
 
-        monkeypatch.setattr(cls, "fit", spy)
+        monkeypatch.setattr(cls, "fit", record_and_fit)
     expected = {
         "K-means": {},
         "COP-KMeans": {"must_link": must, "cannot_link": cannot},
         "mixture": {},
         "must-links": {"must_link": must},
         "both": {"must_link": must, "cannot_link": cannot},
-        "labels": {"labels": known.labels},
+        "labels": {"labels": answers.labels},
         "RCA + mixture": {},
-        # γ = 0.9, whatever q is
+        # The assumed certainty is 0.9, whatever the rate of wrong answers is.
         "preferences": {"preferences": preferences(must, cannot, certainty=0.9)},
     }
-    for name, fit in methods(X, 3, known, 7).items():
+    for name, fit in methods(X, 3, answers, 7).items():
         arguments.clear()
         fit()
         if name in expected:
             np.testing.assert_equal(arguments, [expected[name]], name)
 
 
-def test_mixtures_begin_where_they_are_asked_to():
-    """From the truth of round, distant classes every mixture stays; only mixtures have evidence."""
-    X, y, _, _, r = sample("spherical")
-    for name, fit in methods(X, 3, ask(y, 45, 0.0, r), 7, start=y).items():
+def test_mixtures_start_at_the_given_labels_and_only_mixtures_report_log_evidence():
+    """Started at the true classes of separated data, every mixture stays there."""
+    X, y, _, _, generator = draw_samples("spherical")
+    for name, fit in methods(X, 3, ask(y, 45, 0.0, generator), 7, start=y).items():
         fitted = fit()
         assert (fitted.log_evidence is None) == (name not in MIXTURES), name
         if name in ("mixture", "both", "labels", "names, weighed", "tied"):
-            agree = np.mean(fitted.predict(X) == y)  # without matching: components keep their names
+            agree = np.mean(fitted.predict(X) == y)  # Components keep the numbers of the start.
             assert agree > 0.95, name

@@ -1,4 +1,4 @@
-"""Test the experiments of lu2007 on clustering and on images against theory."""
+"""Test the experiments of lu2007: missed clusterings, and the artificial scene of snow."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from reruns import lu2007, read_rows
 from reruns.segmentation import TERRAINS, snow_scene
 
 
-def test_soft_relations_on_near_sets_fail_only_with_few_starts():
-    """[chapter 13]: wherever it missed, EM from the truth reaches a higher evidence."""
+def test_soft_ppc_misses_near_sets_only_because_em_ends_at_a_lower_log_evidence():
+    """Chapter 13 states this: EM from the true classes reaches a higher log-evidence."""
     missed = [
         r
         for r in read_rows(STORED / "lu2007-fig10-near.csv")
@@ -32,16 +32,16 @@ def test_soft_relations_on_near_sets_fail_only_with_few_starts():
         assert ends[0].log_evidence_ > ends[1].log_evidence_
 
 
-def test_a_scene_of_snow_is_as_the_paper_describes_it():
+def test_the_snow_scene_has_the_sizes_and_spectra_of_the_paper():
     scene = snow_scene(np.random.default_rng(0))
     assert (scene.image.shape, scene.terrain.shape) == ((120, 400, 7), (24, 80))
     assert scene.X.shape == (1920, 50)
     np.testing.assert_array_equal(scene.snow, scene.terrain < 3)
-    # of each block without snow, six partners with snow are at hand in either half
+    # Each half of the image has at least six blocks with snow for each block without.
     assert 0.05 < np.mean(~scene.snow) < 1 / 7
     at_pixels = np.kron(scene.terrain, np.ones((5, 5), dtype=int))
     for k, (spectrum, *_) in enumerate(TERRAINS.values()):
-        # the light, which varies by about a sixth, is common to all channels
+        # The light varies by about a sixth, and it is the same in all channels.
         mean = scene.image[at_pixels == k].mean(axis=0)
         light = mean @ spectrum / np.square(spectrum).sum()
         assert light == pytest.approx(1, abs=0.2)

@@ -1,4 +1,4 @@
-"""Test reading result files as arrays, and the standard errors of means."""
+"""Test reading result files as arrays, and the standard errors and order of means."""
 
 import statistics
 from operator import call
@@ -20,20 +20,21 @@ from reruns.reading import (
 NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
 
 
-def row(method="EM", realisation=0, value="0.5", **more) -> dict[str, str]:
-    return {"method": method, "realisation": str(realisation), "value": value, **more}
+def row(method="EM", realisation=0, value="0.5", **columns) -> dict[str, str]:
+    """Return a row of a result file."""
+    return {"method": method, "realisation": str(realisation), "value": value, **columns}
 
 
-def test_values_stand_at_the_place_of_their_realisation():
+def test_by_realisation_puts_each_value_at_the_index_of_its_realisation():
     rows = [row(realisation=3, value="3"), row(realisation=0, value="0.25"), row("K-means", 1, "")]
-    found = by_realisation(rows)
-    np.testing.assert_array_equal(found["EM"], [0.25, np.nan, np.nan, 3])
-    np.testing.assert_array_equal(found["K-means"], [np.nan] * 4)
+    result = by_realisation(rows)
+    np.testing.assert_array_equal(result["EM"], [0.25, np.nan, np.nan, 3])
+    np.testing.assert_array_equal(result["K-means"], [np.nan] * 4)
     rows = [row(realisation=r, q=q) for r, q in enumerate(["0.15", "0.3", "3"])]
     np.testing.assert_array_equal(by_realisation(rows, q=[0.15, "3"])["EM"], [0.5, np.nan, 0.5])
 
 
-test_what_makes_no_array_is_named = refused(
+test_by_realisation_refuses_rows_that_make_no_array = refused(
     by_realisation,
     ([row(quantity="a"), row(quantity="b")], {}, "'EM'.*realisation 0.*in by or where"),
     ([row()], {"colour": "red"}, "no column colour.*it has method"),
@@ -44,42 +45,42 @@ test_what_makes_no_array_is_named = refused(
 
 def test_series_sorts_levels_as_numbers_and_fills_gaps():
     rows = [row(n=n, value=n) for n in ("100", "20", "3")] + [row("K-means", n="20")]
-    levels, found = series(rows, "n")
+    levels, result = series(rows, "n")
     assert levels.tolist() == [3, 20, 100]
-    assert [v.tolist() for v in found["EM"]] == [[3], [20], [100]]
-    assert np.isnan(found["K-means"][0]).all()
-    assert found["K-means"][1].tolist() == [0.5]
+    assert [v.tolist() for v in result["EM"]] == [[3], [20], [100]]
+    assert np.isnan(result["K-means"][0]).all()
+    assert result["K-means"][1].tolist() == [0.5]
 
 
-# ---------------------------------------------------------------------------- means
+# ---------------------------------------------------------------------------- means and their order
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=20))
-def test_spread_agrees_with_the_standard_library(values):
-    found = spread(np.array([*values, np.nan]))
-    assert (found.n, found.n_failed) == (len(values), 1)
-    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+def test_spread_agrees_with_the_statistics_module(values):
+    result = spread(np.array([*values, np.nan]))
+    assert (result.n, result.n_failed) == (len(values), 1)
+    assert result.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
     deviation = statistics.stdev(values) if len(values) > 1 else np.nan
     expected = pytest.approx(deviation / len(values) ** 0.5, abs=1e-9, nan_ok=True)
-    assert found.standard_error == expected
+    assert result.standard_error == expected
 
 
-def test_wrong_order_against_experiments():
-    """For normal differences the formula is exact, except for δ and s from the sample."""
+def test_wrong_order_equals_the_proportion_in_simulations():
+    """The formula is exact for normal differences whose mean and deviation are estimated here."""
     rng = np.random.default_rng(0)
     d = rng.normal(0.3, 1.0, size=400)
     z = (d - d.mean()) / d.std(ddof=1)
     normal = rng.normal(size=(100_000, 4)) * d.std(ddof=1) + d.mean()
-    share = np.mean(normal.mean(axis=1) < 0)
-    # The standard error of the share is at most 0.5 / √100000 = 0.0016.
-    assert wrong_order(d, 4) == pytest.approx(share, abs=0.006)
+    proportion = np.mean(normal.mean(axis=1) < 0)
+    # The standard error of the proportion is at most 0.5 / √100000 = 0.0016.
+    assert wrong_order(d, 4) == pytest.approx(proportion, abs=0.006)
     assert wrong_order(z + 2, 1) == pytest.approx(statistics.NormalDist().cdf(-2))
     np.testing.assert_allclose(wrong_order(-d, np.array([1, 9])), wrong_order(d, np.array([1, 9])))
-    # The number of realisations for which the primer's test holds.
+    # With a mean difference of zero no number of realisations suffices.
     assert realisations_needed(np.array([-1.0, 1.0])) == np.inf
 
 
-test_what_tells_nothing_of_an_order_is_refused = refused(
+test_order_of_means_refuses_invalid_arguments = refused(
     call,
     (lambda: realisations_needed(np.ones(2), 0.6), "between 0 and 1/2"),
     (lambda: wrong_order(np.ones(1), 3), "1 differences"),

@@ -1,4 +1,4 @@
-"""Test which verdict on a paper's claim follows from which rows, and its wording."""
+"""Test the verdicts on claims of the papers: which rows they depend on, and their wording."""
 
 import csv
 import re
@@ -20,6 +20,7 @@ COMPARISONS = ROOT / "book/_data/comparisons.toml"
 
 
 def claim(**changes) -> Comparison:
+    """Return a claim that the score of method a is above 0.5 in each data set."""
     fields = {"paper": "p", "figure": "1", "quantity": "score", "printed": "high", "file": "f"}
     fields |= {"by": ["data"], "where": {"quantity": "score"}, "ours": {"method": "a"}}
     fields |= {"claim": "above", "bound": 0.5, "tolerance": 0.0, "verdict": "reproduced"}
@@ -28,6 +29,7 @@ def claim(**changes) -> Comparison:
 
 
 def row(value, data="iris", method="a", realisation=0, quantity="score") -> dict[str, str]:
+    """Return a row of a result file."""
     value = "" if value is None else str(value)
     return {
         "data": data, "method": method, "realisation": str(realisation), "quantity": quantity,
@@ -52,7 +54,7 @@ def test_a_claim_holds_within_its_tolerance(kind, value, verdict):
 
 
 @pytest.mark.parametrize(("good", "verdict"), [(4, "reproduced"), (2, "partly"), (1, "not")])
-def test_the_verdict_counts_groups(good, verdict):
+def test_the_verdict_depends_on_the_number_of_groups_in_which_the_claim_holds(good, verdict):
     rows = [row(0.9 if i < good else 0.1, data=str(i)) for i in range(4)]
     assert verdict_on(claim(), rows).verdict == verdict
 
@@ -60,8 +62,8 @@ def test_the_verdict_counts_groups(good, verdict):
 @pytest.mark.parametrize(
     ("spread", "verdict"), [(0.0, "partly"), (0.1, "partly"), (0.25, "undecided")]
 )
-def test_failures_within_two_standard_errors_are_undecided(spread, verdict):
-    """The mean is 0.4 in one of two groups, with standard error spread / √2."""
+def test_a_claim_that_fails_within_two_standard_errors_is_undecided(spread, verdict):
+    """One of two groups has the mean 0.4, with standard error spread / √2; the bound is 0.6."""
     rows = [row(0.9, realisation=r) for r in (0, 1)]
     rows += [row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))]
     judgement = verdict_on(claim(bound=0.6), rows)
@@ -69,7 +71,7 @@ def test_failures_within_two_standard_errors_are_undecided(spread, verdict):
     assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
 
 
-def test_a_value_may_be_compared_with_the_mean_of_two():
+def test_a_value_can_be_compared_with_the_mean_of_two_methods():
     rows = [row(v, method=m) for m, v in {"a": 0.6, "b": 0.2, "c": 0.8}.items()]
     (found,) = verdict_on(claim(bound=0.0, minus={"method": ["b", "c"]}), rows).found
     assert (found.mean, found.holds) == (pytest.approx(0.1), True)
@@ -77,8 +79,8 @@ def test_a_value_may_be_compared_with_the_mean_of_two():
     assert (found.n_failed, found.holds) == (1, False)
 
 
-def test_gains_over_a_method_are_not_read_as_levels():
-    """From 0.2 to 0.9 a gains 0.7; b, which stays below, gains 0.75."""
+def test_gains_of_two_methods_are_compared_instead_of_their_scores():
+    """Method a gains 0.7, from 0.2 to 0.9; b gains 0.75, although it ends below a."""
     levels = {("a", "0"): 0.2, ("a", "9"): 0.9, ("b", "0"): 0.1, ("b", "9"): 0.85}
     rows = [row(v, method=m) | {"n": n} for (m, n), v in levels.items()]
     higher = claim(bound=0.0, ours={"method": "a", "n": 9}, minus={"method": "b", "n": 9})
@@ -91,8 +93,8 @@ def test_gains_over_a_method_are_not_read_as_levels():
     assert (found.mean, found.holds) == (pytest.approx(-0.05), False)
 
 
-def test_consistently_is_judged_step_by_step():
-    """Levels are sorted as numbers: 5 before 10."""
+def test_a_claim_about_steps_is_judged_for_each_step_between_levels():
+    """Levels are sorted as numbers, so 5 comes before 10."""
     levels = {"10": 0.9, "0": 0.2, "5": 0.1}
     rows = [row(v, data) | {"n": n} for data in ("iris", "wine") for n, v in levels.items()]
     found = verdict_on(claim(bound=0.0, steps="n"), rows).found
@@ -103,22 +105,22 @@ def test_consistently_is_judged_step_by_step():
     ]
 
 
-def test_a_claim_is_judged_again_from_the_default_start(tmp_path):
+def test_from_the_default_start_judges_a_claim_by_a_second_result_file(tmp_path):
     rows = [row(0.9, method="a, default start"), row(0.4, method="a"), row(0.2, method="b")]
     rows += [row(0.95, method="b, ten starts")]
     with open(tmp_path / "g.csv", "w", newline="", encoding="utf8") as file:
-        out = csv.DictWriter(file, rows[0])
-        out.writeheader()
-        out.writerows(rows)
-    one = claim(again="g")
-    assert from_the_default_start(one, tmp_path).found[0].mean == 0.9
-    less = one._replace(bound=0.0, minus={"method": "b"}, kmeans=", ten starts")
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    again = claim(again="g")
+    assert from_the_default_start(again, tmp_path).found[0].mean == 0.9
+    less = again._replace(bound=0.0, minus={"method": "b"}, kmeans=", ten starts")
     assert from_the_default_start(less, tmp_path).found[0].mean == pytest.approx(-0.05)
     assert from_the_default_start(claim(again="absent"), tmp_path) is None
     assert from_the_default_start(claim(), tmp_path) is None
 
 
-def test_parts_of_a_printed_sentence_count_once():
+def test_parts_of_a_printed_sentence_are_counted_once():
     parts = [
         (claim(quantity=q, part_of="the caption"), verdict_on(claim(), [row(0.9)]))
         for q in ("one", "two")
@@ -126,7 +128,7 @@ def test_parts_of_a_printed_sentence_count_once():
     assert by_sentence(parts) == {("p", "1", "the caption"): ("identity", "reproduced")}
 
 
-def test_claims_without_runs_are_untested():
+def test_a_claim_that_was_not_run_is_not_tested_and_does_not_count_against_its_sentence():
     good, bad = [row(0.9)], [row(0.1)]
     one, other = claim(reading="so"), claim(reading="otherwise")
     both = [(one, verdict_on(one, good)), (other, verdict_on(other, bad))]
@@ -138,7 +140,7 @@ def test_claims_without_runs_are_untested():
     assert by_sentence(both[1:]) == {("p", "1", "score"): ("identity", "not tested")}
 
 
-def test_runs_with_other_settings_test_no_claim():
+def test_a_claim_is_not_tested_if_half_of_its_runs_are_void():
     good = [row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
     other = [row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)]
     claimed = claim(void="tree is kept")
@@ -147,18 +149,18 @@ def test_runs_with_other_settings_test_no_claim():
     assert verdict_on(claim(), good + other).verdict == "reproduced"
 
 
-def test_differences_are_taken_realisation_by_realisation():
+def test_differences_are_computed_for_each_realisation():
     a = [row(v, realisation=i) for i, v in enumerate([0.1, 0.5, 0.9])]
     b = [row(v, method="b", realisation=i) for i, v in enumerate([0.0, 0.4, 0.8])]
     comparison = claim(minus={"method": "b"}, bound=0.1, tolerance=1e-9)
     (found,) = verdict_on(comparison, a + b[::-1]).found
     assert (found.mean, found.standard_error) == pytest.approx((0.1, 0.0), abs=1e-12)
-    # without its partner a realisation is a failure
+    # A realisation without partner counts as failed.
     (found,) = verdict_on(comparison, a + b[1:]).found
     assert (found.n, found.n_failed, found.holds) == (2, 1, True)
 
 
-def test_a_group_whose_runs_mostly_failed_does_not_hold():
+def test_a_claim_fails_in_groups_in_which_most_runs_failed():
     values = [0.9, None, None]
     rows = [row(v, realisation=i) for i, v in enumerate(values)]
     judgement = verdict_on(claim(), rows)
@@ -167,7 +169,7 @@ def test_a_group_whose_runs_mostly_failed_does_not_hold():
     assert verdict_on(claim(), rows[1:]).verdict == "not"
 
 
-def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
+def test_a_claim_that_matches_no_row_or_several_is_refused():
     with pytest.raises(ValueError, match="no row"):
         verdict_on(claim(ours={"method": "c"}), [row(1.0)])
     with pytest.raises(ValueError, match="several values"):
@@ -175,7 +177,7 @@ def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "message"),
     [
         ('claim = "over"', "claim is 'over'"),
         ('verdict = "maybe"', "verdict is 'maybe'"),
@@ -185,27 +187,27 @@ def test_a_comparison_that_matches_nothing_or_too_much_is_an_error():
         ('printed = ""\nlimit = 1', "comparison 1: .*limit"),
     ],
 )
-def test_a_wrong_entry_is_named(tmp_path, line, complaint):
-    """The first claim of the papers, with another line in the place of one of the same name."""
+def test_read_comparisons_refuses_invalid_entries_by_name(tmp_path, line, message):
+    """Replace one line of the first entry; the message names the entry or the wrong value."""
     name, text = re.search(r"\w+", line)[0], COMPARISONS.read_text(encoding="utf-8")
     entry = "[[comparison]]" + text.split("[[comparison]]")[1]
     path = tmp_path / "comparisons.toml"
     path.write_text(re.sub(rf"^{name} = .*", line, entry, flags=re.MULTILINE), encoding="utf-8")
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=message):
         read_comparisons(path)
 
 
-# ---------------------------------------------------------------------------- in words
+# ---------------------------------------------------------------------------- wording
 
 
-def test_a_statement_names_the_written_verdict_only_where_it_differs():
+def test_a_statement_shows_the_written_verdict_only_if_it_differs():
     claims = [claim(verdict=verdict) for verdict in ("partly", "not")]
     wrong, right = (statement(one, verdict_on(one, [row(0.1)])).splitlines() for one in claims)
     assert wrong[-2:] == ["  verdict  not", "  WRITTEN  partly"]
     assert right == wrong[:-1]
 
 
-def test_the_command_line_repeats_a_verdict_that_flips_at_the_end(monkeypatch, capsys):
+def test_the_command_repeats_changed_verdicts_at_the_end(monkeypatch, capsys):
     first, kept, *_ = read_comparisons(COMPARISONS)
     flipped = first._replace(verdict="partly")
     monkeypatch.setattr(__main__, "read_comparisons", lambda path: [flipped, kept])

@@ -1,4 +1,4 @@
-"""The page of comparisons agrees with the results and is up to date."""
+"""Test that the page of comparisons shows every claim, its verdict and correct totals."""
 
 import re
 from collections import Counter
@@ -12,31 +12,33 @@ from reruns.verdicts import KINDS, VERDICTS, by_sentence
 
 @pytest.fixture(scope="module")
 def judged_claims():
+    """Return all claims with their verdicts."""
     return comparisons.load()
 
 
 @pytest.fixture(scope="module")
 def text(judged_claims):
+    """Return the text of the page."""
     return comparisons.page(judged_claims)
 
 
-def test_every_claim_has_its_row_below_its_figure(judged_claims, text):
+def test_every_claim_has_a_row_under_its_figure(judged_claims, text):
     assert len(judged_claims) > 90
     for paper, of_paper in comparisons.grouped(judged_claims, "paper").items():
-        for figure, ours in comparisons.grouped(of_paper, "figure").items():
+        for figure, of_figure in comparisons.grouped(of_paper, "figure").items():
             label = f"({comparisons.label(paper, figure)})="
             assert text.count(label) == 1
-            # The first two are the head of the table and the rule below it.
+            # Skip the head of the table and the rule below it.
             rows = text.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
-            assert len(rows) == len(ours)
-            for row, (claim, (verdict, found), again) in zip(rows, ours, strict=True):
+            assert len(rows) == len(of_figure)
+            for row, (claim, (verdict, found), again) in zip(rows, of_figure, strict=True):
                 assert f" | **{comparisons.WORDS[verdict]}**" in row
                 assert row.rstrip("| \n").endswith(claim.why)
                 assert row.count("does not hold") == sum(not f.holds for f in found)
                 assert row.count("*From the default start:*") == int(again is not None)
 
 
-def test_the_counts_on_top_are_of_sentences_and_add_up(judged_claims, text):
+def test_the_totals_count_sentences_and_are_consistent(judged_claims, text):
     sentences = by_sentence(one[:2] for one in judged_claims)
     assert len(sentences) == len({one.claim.sentence for one in judged_claims}) < 90
     counts = Counter((paper, v) for (paper, *_), (_, v) in sentences.items())
@@ -47,12 +49,13 @@ def test_the_counts_on_top_are_of_sentences_and_add_up(judged_claims, text):
         assert text.count(f"| {names[group]} | {numbers} |\n") == 1
     kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
     stated = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged_claims))]
-    wanted = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
-    assert stated == [len(sentences), len(judged_claims), *wanted]
+    expected = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]
+    assert stated == [len(sentences), len(judged_claims), *expected]
     assert sum(map(sum, kinds)) == len(sentences)
 
 
-def test_a_flipped_verdict_stops_the_page(judged_claims):
-    (flipped, *_), *_ = [one for one in judged_claims if one.claim.verdict == "not"]
+def test_a_changed_verdict_raises_an_error(judged_claims):
+
+    (changed, *_), *_ = [one for one in judged_claims if one.claim.verdict == "not"]
     with pytest.raises(ValueError, match=r"(?s)mend .*verdict  not.*WRITTEN  reproduced"):
-        comparisons.load([flipped._replace(verdict="reproduced")])
+        comparisons.load([changed._replace(verdict="reproduced")])

@@ -1,4 +1,4 @@
-"""Equation tags are valid, and every numbered equation has code or a reason to have none."""
+"""Test that equation tags are valid, and that each equation has code and a test, or a reason."""
 
 import re
 
@@ -21,18 +21,18 @@ TABLE = load_table()
         ('[green, "Supervised" and "Recap"]', [("slide", "Supervised", "Recap")]),
     ],
 )
-def test_tags_of_equations_are_parsed(tag, expected):
+def test_parse_turns_a_tag_into_references(tag, expected):
     source = re.match(r"\[(\w+)", tag)[1]
     assert parse(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
 
 
-def test_a_malformed_tag_is_refused_with_what_was_meant():
+def test_parse_refuses_an_unknown_equation_and_suggests_others():
     tag = "[shental2003, eq. 13]"
     with pytest.raises(TagError, match=f"{re.escape(tag)}.*has no eq '13'; nearest: 3, 1, 12"):
         parse(tag, TABLE)
 
 
-def test_every_tag_names_something_real():
+def test_every_tag_in_the_repository_is_valid():
     wrong = []
     for site in sites(*TAGGED):
         try:
@@ -42,15 +42,15 @@ def test_every_tag_names_something_real():
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_equation_has_code_and_a_test_or_a_reason_to_have_none():
+def test_every_equation_has_code_and_a_test_or_a_reason_without():
     found = faults(TABLE, tagged(sites(*COMPUTED), TABLE), tagged(sites("tests"), TABLE))
     assert not found, "\n".join(found)
 
 
-def test_every_equation_has_a_row():
+def test_the_page_of_equations_has_a_row_for_each_equation():
     text = equations.page()
     for source, entry in TABLE.items():
         part = text.split(f"(equations-{source})=")[1].split("\n(equations-")[0]
-        first = [row.split(" | ")[0] for row in part.splitlines()]
-        numbers = [cell[3:-1].replace("\\", "") for cell in first if cell.startswith("| (")]
+        cells = [row.split(" | ")[0] for row in part.splitlines()]
+        numbers = [cell[3:-1].replace("\\", "") for cell in cells if cell.startswith("| (")]
         assert numbers == list(entry.get("eq", {}))

@@ -1,4 +1,4 @@
-"""The page of errata agrees with its table, and every check named there exists."""
+"""Test that each erratum is complete, its checks exist, and the page shows it in its section."""
 
 import errata
 import pytest
@@ -7,27 +7,25 @@ from equation_grammar import load_table
 ENTRIES = [(source, entry) for source, entries in errata.load().items() for entry in entries]
 
 
-def test_every_document_of_the_book_has_its_errata():
+def test_every_document_has_a_section_of_errata():
     assert list(errata.load()) == list(errata.HEADINGS)
     assert set(errata.HEADINGS) == set(load_table())
 
 
 @pytest.mark.parametrize(("source", "entry"), ENTRIES)
-def test_an_entry_is_complete_and_its_checks_exist(source, entry):
+def test_each_erratum_is_complete_and_its_checks_exist(source, entry):
     assert set(entry) - {"copy"} == {"where", "printed", "right", "verdict", "checks"}
     assert entry["verdict"] in errata.VERDICTS
-    # Claims that can be run have been run; others say that they cannot.
+    # The verdict "read" means that the claim cannot be checked by a program.
     if entry["verdict"] == "read":
         assert not entry["checks"]
     for check in entry["checks"]:
         errata.require_existing(check)
 
 
-def test_possible_errors_of_our_copy_are_listed_separately():
-    sure, doubtful = errata.page().split("(errata-copy)=")
+def test_possible_errors_of_our_copy_are_in_a_section_of_their_own():
+    errors, errors_of_copy = errata.page().split("(errata-copy)=")
     for _, entry in ENTRIES:
-        row = errata._row(entry)[1]
-        there, elsewhere = (doubtful, sure) if entry.get("copy") else (sure, doubtful)
-        assert row in there
-        assert row not in elsewhere
-        assert ("As our copy has it" in row) == bool(entry.get("copy"))
+        row, is_of_copy = errata._row(entry)[1], bool(entry.get("copy"))
+        assert (row in errors, row in errors_of_copy) == (not is_of_copy, is_of_copy)
+        assert ("As our copy has it" in row) == is_of_copy

@@ -1,4 +1,4 @@
-"""Each recipe has a figure of its result, with an alternative text."""
+"""Test that each recipe has a figure with a caption and alternative text, and is up to date."""
 
 import re
 
@@ -8,37 +8,37 @@ PAGE = howto.PAGE.read_text(encoding="utf8")
 FIGURE = re.compile(r"```\{figure\} (\S+)\n:alt: (.+)\n(?::\w+: \S+\n)+\n(.+)\n```")
 
 
-def file_of(name):
+def figure_path(name):
+    """Return the path of a recipe's figure, relative to the page."""
     return howto.SHOWN.get(name, f"_figures/{name}.svg")
 
 
-def test_each_section_has_its_figure_with_words_and_a_caption_of_sentences():
+def test_each_recipe_has_its_figure_with_alternative_text_and_a_caption():
     parts = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
     assert len(parts) == len(howto.headings()) > 15
     for part in parts:
         ((file, alt, caption),) = FIGURE.findall(part)
-        assert file == file_of(howto.slug(part.partition("\n")[0]))
+        assert file == figure_path(howto.slug(part.partition("\n")[0]))
         assert len(alt) > 30
         assert caption.endswith(".")
         assert (howto.PAGE.parent / file).exists(), "run python tools/howto.py"
 
 
-def test_the_overview_has_a_thumbnail_for_each_section_in_order():
+def test_the_overview_links_to_all_recipes_in_order_with_their_figures():
     cards = re.findall(r":img-top: (\S+)\n:img-alt: .+\n:link: \"#(\S+)\"", PAGE)
-    assert cards == [(file_of(name), name) for name in howto.headings()]
+    assert cards == [(figure_path(name), name) for name in howto.headings()]
     drawn = sorted(set(howto.headings()) - set(howto.SHOWN))
     assert sorted(howto.DRAWN) == drawn
     assert sorted(path.stem for path in howto.FIGURES.iterdir()) == drawn
 
 
-def test_figures_show_the_results_of_their_recipes(tmp_path, monkeypatch):
-    """The words and numbers in the stored figures are those of figures drawn now."""
+def test_stored_figures_equal_newly_drawn_ones_in_their_texts(tmp_path, monkeypatch):
     monkeypatch.setattr(howto, "FIGURES", tmp_path)
-    stored = {path.stem: words(path) for path in (howto.PAGE.parent / "_figures").iterdir()}
+    stored = {path.stem: read_texts(path) for path in (howto.PAGE.parent / "_figures").iterdir()}
     howto.main()
-    assert {path.stem: words(path) for path in tmp_path.iterdir()} == stored
+    assert {path.stem: read_texts(path) for path in tmp_path.iterdir()} == stored
 
 
-def words(path):
-    """Return the texts of an SVG file, read from the comments beside its drawn letters."""
+def read_texts(path):
+    """Return the texts of an SVG file, which are in comments because letters are drawn as paths."""
     return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf8"))

@@ -1,4 +1,4 @@
-"""Citations are readable in JupyterLab, and saving a notebook does not change it."""
+"""Test that JupyterLab shows citations as text, and that saving restores the notebook."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ BOOK = Path(__file__).parents[2] / "book"
 
 
 @pytest.mark.parametrize("path", sorted(BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_every_citation_becomes_text_and_a_role_again(path):
+def test_citations_are_converted_to_text_and_back(path):
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     for source in ("".join(c["source"]) for c in cells if c["cell_type"] == "markdown"):
         shown = lab_citations.as_text(source)
@@ -21,7 +21,7 @@ def test_every_citation_becomes_text_and_a_role_again(path):
         assert lab_citations.as_roles(shown) == source
 
 
-def test_a_file_opened_and_saved_is_the_same_file(tmp_path):
+def test_opening_and_saving_a_notebook_does_not_change_its_file(tmp_path):
     path = Path(shutil.copy(BOOK / "04_some_labels.ipynb", tmp_path))
     files = lab_citations.Chapters(root_dir=str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""The committed notebooks are clean, and the cleaning tool works as documented."""
+"""Test that the committed notebooks are clean, and the tool that executes and cleans them."""
 
 import copy
 
@@ -20,23 +20,25 @@ EXPLORER = new_output(
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
-def test_a_chapter_is_clean(path):
+def test_committed_chapters_are_clean(path):
     assert notebooks.faults(path) == []
 
 
 def cell(source="1 + 1", count=1, outputs=(), **metadata):
+    """Return a code cell with copies of outputs."""
     outputs = [copy.deepcopy(output) for output in outputs]
     return new_code_cell(source, execution_count=count, outputs=outputs, metadata=metadata)
 
 
-def write(path, *cells):
-    """Write a notebook as the tool would."""
+def write_notebook(path, *cells):
+    """Write a cleaned notebook to a file, and return the path."""
     path.write_bytes(notebooks.to_bytes(notebooks.clean(new_notebook(cells=list(cells)))))
     return path
 
 
 @pytest.fixture
 def path(tmp_path):
+    """Return the path of a notebook."""
     return tmp_path / "chapter.ipynb"
 
 
@@ -58,14 +60,14 @@ ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueEr
         ([cell(outputs=[ERROR], tags=["raises-exception"])], ""),
     ],
 )
-def test_missing_metadata_is_reported(path, cells, fault):
-    found = "".join(notebooks.faults(write(path, *cells)))
-    assert fault in found
-    assert bool(fault) == bool(found)
+def test_faults_reports_missing_alternative_texts_bad_order_and_errors(path, cells, fault):
+    report = "".join(notebooks.faults(write_notebook(path, *cells)))
+    assert fault in report
+    assert bool(fault) == bool(report)
 
 
 @pytest.mark.parametrize(
-    "soil",
+    "add_clutter",
     [
         lambda notebook: notebook.cells[0].metadata.update(collapsed=True),
         lambda notebook: notebook.cells[0].metadata.update(execution={"iopub.execute_input": "t"}),
@@ -75,17 +77,17 @@ def test_missing_metadata_is_reported(path, cells, fault):
         lambda notebook: notebook.metadata.kernelspec.update(name="mine"),
     ],
 )
-def test_outputs_that_differ_between_runs_are_cleaned(path, soil):
+def test_clean_removes_outputs_and_metadata_that_differ_between_runs(path, add_clutter):
     notebook = notebooks.clean(new_notebook(cells=[cell(tags=["hide-input"])]))
-    soil(notebook)
+    add_clutter(notebook)
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
     assert "is not clean" in "".join(notebooks.faults(path))
-    once = notebooks.clean(notebook)
-    assert notebooks.faults(write(path, *once.cells)) == []
-    assert once.cells[0].metadata == {"tags": ["hide-input"]}
+    cleaned = notebooks.clean(notebook)
+    assert notebooks.faults(write_notebook(path, *cleaned.cells)) == []
+    assert cleaned.cells[0].metadata == {"tags": ["hide-input"]}
 
 
-def test_a_second_run_changes_no_byte(path):
+def test_executing_a_notebook_twice_gives_the_same_bytes(path):
     source = (
         "import os\nprint(os.environ['OMP_NUM_THREADS'])\nimport sys; print(1, file=sys.stderr)"
     )
@@ -101,7 +103,7 @@ def test_a_second_run_changes_no_byte(path):
     assert path.read_bytes() == first
 
 
-def test_a_check_reports_faults_and_executes_nothing(path, capsys):
+def test_the_option_check_reports_faults_and_executes_nothing(path, capsys):
     notebook = new_notebook(cells=[new_code_cell("raise SystemExit")])
     path.write_text(nbformat.writes(notebook), encoding="utf8")
     before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Test the contents and metadata of the two distributions."""
+"""Test the contents of the wheel and the source distribution, and the notes of a release."""
 
 import os
 import shutil
@@ -8,12 +8,14 @@ import pytest
 from package import CLUTTER, ROOT, build, require_release_notes, unpacked
 
 if not (ROOT / "cgmm").is_dir():
-    pytest.skip("an installed package is tested: no source to build", allow_module_level=True)
+    pytest.skip(
+        "only an installed package is tested, so it cannot be built", allow_module_level=True
+    )
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> tuple[set[str], set[str]]:
-    """Return the contents of both distributions, built as `make package` does."""
+def distributions(tmp_path_factory) -> tuple[set[str], set[str]]:
+    """Build both distributions as `make package` does, and return the paths in each."""
     place = tmp_path_factory.mktemp("package")
     sdist, wheel = build(ROOT, place, isolated=False)
     shutil.unpack_archive(wheel, place / "wheel", "zip")
@@ -23,29 +25,29 @@ def built(tmp_path_factory) -> tuple[set[str], set[str]]:
     return sdist, wheel
 
 
-def files(folder: str) -> set[str]:
-    """Return paths below a folder of the project, without files that running it creates."""
-    found = set()
+def list_files(folder: str) -> set[str]:
+    """Return the paths of the files in a folder, without those that running the code creates."""
+    paths = set()
     for place, folders, names in os.walk(ROOT / folder):
-        left = CLUTTER(place, [*folders, *names])
-        folders[:] = set(folders) - left
-        kept = (Path(place, name).relative_to(ROOT) for name in set(names) - left)
-        found |= {path.as_posix() for path in kept if path.suffix not in {".pyc", ".pyo"}}
-    return found
+        clutter = CLUTTER(place, [*folders, *names])
+        folders[:] = set(folders) - clutter
+        kept = (Path(place, name).relative_to(ROOT) for name in set(names) - clutter)
+        paths |= {path.as_posix() for path in kept if path.suffix not in {".pyc", ".pyo"}}
+    return paths
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(built):
-    _, names = built
+def test_the_wheel_contains_the_package_and_nothing_else(distributions):
+    _, names = distributions
     code = {name for name in names if ".dist-info/" not in name}
-    assert code == files("cgmm")
+    assert code == list_files("cgmm")
     assert "cgmm/py.typed" in code
     assert {name.rpartition("/")[2] for name in names - code} >= {"METADATA", "LICENSE", "RECORD"}
 
 
-def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
-    names, _ = built
+def test_the_source_distribution_contains_all_that_tests_and_the_book_need(distributions):
+    names, _ = distributions
     for folder in ("cgmm", "tests", "tools", "book", "benchmarks", "slides"):
-        assert files(folder) <= names, folder
+        assert list_files(folder) <= names, folder
     top = {"pyproject.toml", "requirements.txt", "requirements-dev.lock", "Makefile", "README.md"}
     assert top | {"_toc.yml", "_config.yml"} <= names
     built_ones = ("_build", "build", "dist", ".git", ".venv", "env")
@@ -53,18 +55,15 @@ def test_the_source_distribution_holds_what_its_tests_and_the_book_need(built):
     assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}
 
 
-def test_solutions_and_rubrics_are_not_distributed(built):
-    kept = tuple(
-        f"assignments/{name}"
-        for name in ("source/", "mistakes/", "variants/", "exam/", "projects/", "rubrics/")
-    )
-    names, _ = built
-    assert not {name for name in names if name.startswith(kept)}
-    programs = {name for name in files("assignments") if not name.startswith(kept)}
-    assert programs <= names
+def test_solutions_and_rubrics_are_not_distributed(distributions):
+    names = ("source/", "mistakes/", "variants/", "exam/", "projects/", "rubrics/")
+    secret = tuple(f"assignments/{name}" for name in names)
+    sdist, _ = distributions
+    assert not {path for path in sdist if path.startswith(secret)}
+    assert {path for path in list_files("assignments") if not path.startswith(secret)} <= sdist
 
 
-def test_a_release_needs_its_notes_and_its_own_tag(tmp_path):
+def test_a_release_requires_its_notes_and_a_tag_of_its_version(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
     log = tmp_path / "CHANGELOG.md"
     log.write_text("# Changes\n\n## 1.2.3\n\n## 1.2.2\n")

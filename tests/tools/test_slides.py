@@ -1,4 +1,4 @@
-"""Test slides: each chapter has some, everything is readable, and they need no other files."""
+"""Test that the slides of each chapter are readable and complete in one file."""
 
 import re
 
@@ -12,30 +12,31 @@ NAMES = chapters.names()
 
 @pytest.fixture(scope="module")
 def page(browser):
+    """Open a browser window of the size of a slide."""
     return browser.new_page(viewport={"width": 1280, "height": 720})
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != NAMES[1])) for name in NAMES]
 )
-def test_a_chapters_slides_are_few_fit_and_need_nothing_else(name, page, tmp_path):
+def test_slides_of_a_chapter_are_8_to_12_fit_and_need_no_other_file(name, page, tmp_path):
     assert slides.write(page, name, tmp_path) == []
     assert 8 <= page.locator("section").count() <= 12
     text = (tmp_path / f"{name}.html").read_text(encoding="utf8")
     page.reload()
-    asked = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
-    assert [url for url in asked if not url.startswith("data:")] == []
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert [url for url in loaded if not url.startswith("data:")] == []
     assert re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*|url\((?!data:|#)", text) == []
-    assert text.count("<script") == 1  # the one that turns the slides
+    assert text.count("<script") == 1  # It changes slides.
     assert page.locator("img:not([alt]), img[alt='']").count() == 0
     words = page.locator("body").inner_text()
     assert re.findall(r"\{[a-z:]+\}`|\]\(|\$|:label:|\bth[mx]-\d|\bfig-\d|\beq-\d", words) == []
-    assert (tmp_path / f"{name}.pdf").read_bytes().count(b"/Type /Page\n") == len(
-        slides.slides(name)
-    )
+    n_pages = (tmp_path / f"{name}.pdf").read_bytes().count(b"/Type /Page\n")
+    assert n_pages == len(slides.slides(name))
 
 
-def test_unreadable_slides_are_named(page, tmp_path, monkeypatch):
+def test_unreadable_slides_are_reported_by_title(page, tmp_path, monkeypatch):
+
     long = "A word and another. " * 200
     wide = "$$ " + " + ".join(f"x_{{{n}}}" for n in range(60)) + " $$"
     plan = [("Long", long), ("Wide", wide), ("Tall", "{{ fig-9-noise }}")]
