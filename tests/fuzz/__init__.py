@@ -1,1 +1,1 @@
-"""Fit every public estimator to random problems, and check the contract of its results."""
+"""Random problems for every public estimator, and checks of the results of their fits."""

@@ -1,8 +1,10 @@
-"""Check the claims that every fit must satisfy, and report those that are broken.
+"""Check what every fit must satisfy, and raise an error with a readable message if it does not.
+
+``contract.examine`` calls the function for the estimator's kind.
 
 =====  ==================================================================
-N, D   points x_i and dimensions; K components
-r, S   responsibilities r_ik, and the covariances
+N, D   numbers of points x_i and of dimensions; K components
+r, S   responsibilities r_ik, and covariances
 =====  ==================================================================
 """
 
@@ -19,34 +21,36 @@ from cgmm.numerics import AGREE
 
 from .problems import Problem
 
-# Joint assignments that brute force visits in a moment.
+# Largest number of assignments that are enumerated, which takes less than a second.
 N_ENUMERABLE = 4096
 
 
 class BrokenContractError(AssertionError):
-    """Error for a problem that got neither a sound result nor a clear refusal."""
+    """Error for a problem that has neither a correct result nor a clear refusal."""
 
 
-def require(holds, complaint: str) -> None:
-    """Raise an error with a readable message unless a claim holds, even under ``python -O``."""
+def require(holds, message: str) -> None:
+    """Raise an error with the message unless a claim holds, even under ``python -O``."""
     if not np.all(holds):
-        raise BrokenContractError(complaint)
+        raise BrokenContractError(message)
 
 
 def require_finite(model, *names: str) -> None:
+    """Check that attributes of a model contain finite numbers only."""
     for name in names:
         value = np.asarray(getattr(model, name), dtype=float)
         require(np.isfinite(value), f"{name} is not finite: {value.ravel()[:8]}")
 
 
-def _pairs(arguments: dict[str, Any], name: str) -> np.ndarray:
+def read_pairs(arguments: dict[str, Any], name: str) -> np.ndarray:
+    """Return an argument of ``fit`` as (P, 2) integers, without rows if it is missing."""
     pairs = np.asarray(() if arguments.get(name) is None else arguments[name], dtype=float)
     return pairs.reshape(-1, 2).astype(int) if pairs.size else np.empty((0, 2), dtype=int)
 
 
 def hard_relations(arguments: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return must-links and cannot-links, including infinite preferences."""
-    must, cannot = _pairs(arguments, "must_link"), _pairs(arguments, "cannot_link")
+    """Return the must-links and cannot-links among the arguments, with infinite preferences."""
+    must, cannot = read_pairs(arguments, "must_link"), read_pairs(arguments, "cannot_link")
     preferences = np.asarray(arguments.get("preferences", ()), dtype=float)
     if preferences.size:
         rows, odds = preferences[:, :2].astype(int), preferences[:, 2]
@@ -56,6 +60,7 @@ def hard_relations(arguments: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_relations(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) -> None:
+    """Check that labels satisfy all must-links and cannot-links."""
     broken = must[labels[must[:, 0]] != labels[must[:, 1]]]
     require(len(broken) == 0, f"labels_ breaks the must-links {broken[:3].tolist()}")
     broken = cannot[labels[cannot[:, 0]] == labels[cannot[:, 1]]]
@@ -65,7 +70,8 @@ def require_relations(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) 
 # ---------------------------------------------------------------------------- mixtures
 
 
-def _check_mixture(model, problem: Problem) -> None:
+def check_mixture(model, problem: Problem) -> None:
+    """Check what all families of mixtures have in common."""
     N, K = len(problem.X), model.n_components
     r = model.responsibilities_
     require(r.shape == (N, K), f"responsibilities_ has shape {r.shape}")
@@ -75,37 +81,38 @@ def _check_mixture(model, problem: Problem) -> None:
     require(abs(model.weights_.sum() - 1) < 1e-9, f"weights_ sum to {model.weights_.sum()}")
     require(model.labels_.shape == (N,), f"labels_ has shape {model.labels_.shape}")
     require((model.labels_ >= 0) & (model.labels_ < K), "labels_ names no component")
-    _check_evidence(model, problem)
-    _check_known(model, problem)
-    _check_against_enumeration(model, problem)
-    _check_new_points(model, problem)
+    check_log_evidence(model, problem)
+    check_side_information(model, problem)
+    compare_with_enumeration(model, problem)
+    check_predictions(model, problem)
 
 
 APPROXIMATE = {"mean_field", "gibbs", "belief_propagation", "tree_reweighted"}
 
 
-def _is_exact(model) -> bool:
-    """Return whether all results are exact, that is, no approximate engine took part."""
-    return {answer.engine for answer in model.inference_}.isdisjoint(APPROXIMATE)
+def is_exact(model) -> bool:
+    """Return whether no approximate engine was used for any component of the network."""
+    return {part.engine for part in model.inference_}.isdisjoint(APPROXIMATE)
 
 
-def _check_evidence(model, problem: Problem) -> None:
-    """Check that the evidence is finite and, where EM is exact, never falls."""
+def check_log_evidence(model, problem: Problem) -> None:
+    """Check that the log-evidence is finite and, if EM is exact, never decreases."""
     require(len(model.history_) == model.n_iter_, "history_ and n_iter_ disagree")
     if model.inference == "gibbs":
         return
     require_finite(model, "history_", "log_evidence_")
-    added = max(model.get_params().get(name, 0) for name in ("reg_covar", "pseudo_count"))
-    are_exact = _is_exact(model) and model.evidence_exact_
-    if added == 0 and are_exact and model.weights_update_ == "exact":
-        course = np.append(model.history_, model.log_evidence_)
-        # Counts are matched to 1e-8 of all points; densities carry rounding of their own size.
-        slack = 1e-7 * (len(problem.X) + abs(course[1:]))
-        require(np.diff(course) >= -slack, f"the log-evidence falls: {np.diff(course).min()}")
+    prior = max(model.get_params().get(name, 0) for name in ("reg_covar", "pseudo_count"))
+    exact = is_exact(model) and model.evidence_exact_
+    if prior == 0 and exact and model.weights_update_ == "exact":
+        history = np.append(model.history_, model.log_evidence_)
+        # The update of weights is accurate to 1e-8 per point; densities are rounded relatively.
+        slack = 1e-7 * (len(problem.X) + abs(history[1:]))
+        message = f"the log-evidence decreases: {np.diff(history).min()}"
+        require(np.diff(history) >= -slack, message)
 
 
-def _check_known(model, problem: Problem) -> None:
-    """Check labels, masks, must-links and cannot-links, whatever the engine."""
+def check_side_information(model, problem: Problem) -> None:
+    """Check that the fit respects labels, masks, must-links and cannot-links, for any engine."""
     must, cannot = hard_relations(problem.arguments)
     require_relations(model.labels_, must, cannot)
     r = model.responsibilities_
@@ -113,54 +120,57 @@ def _check_known(model, problem: Problem) -> None:
     labels = problem.arguments.get("labels")
     if labels is None:
         return
-    allowed = _allowed(np.asarray(labels), model.n_components)
+    allowed = allowed_classes(np.asarray(labels), model.n_components)
     require(allowed[np.arange(len(r)), model.labels_], "labels_ contradicts labels")
     require(r[~allowed] == 0, "an excluded class has a responsibility")
 
 
-def _allowed(labels: np.ndarray, K: int) -> np.ndarray:
+def allowed_classes(labels: np.ndarray, K: int) -> np.ndarray:
+    """Return (N, K) True where a class is allowed, for labels or a mask of classes."""
     if labels.ndim == 2:
         return labels.astype(bool)
     return (labels[:, None] == -1) | (labels[:, None] == np.arange(K))
 
 
-def _check_against_enumeration(model, problem: Problem) -> None:
-    """Compare posterior, evidence and labels with sums over all assignments."""
-    if not _is_exact(model) or model.inference == "spanning_tree":
+def compare_with_enumeration(model, problem: Problem) -> None:
+    """Compare posterior, log-evidence and labels with sums over all assignments.
+
+    If there are too many assignments, the exact engine takes the place of enumeration.
+    """
+    if not is_exact(model) or model.inference == "spanning_tree":
         return
-    kept = ("labels", "must_link", "cannot_link", "preferences")
-    known = {name: problem.arguments[name] for name in kept if name in problem.arguments}
-    side = SideInformation.build(len(problem.X), sampling=model.sampling, **known)
+    names = ("labels", "must_link", "cannot_link", "preferences")
+    relations = {name: problem.arguments[name] for name in names if name in problem.arguments}
+    side = SideInformation.build(len(problem.X), sampling=model.sampling, **relations)
     is_small = model.n_components**side.n_nodes <= N_ENUMERABLE
-    parameters, infer = (
-        model._get_theta(),
-        ENGINES["enumerate" if is_small else "exact"](side.graph),
-    )
+    infer = ENGINES["enumerate" if is_small else "exact"](side.graph)
+    parameters = model._get_theta()
     X = model._read_new(problem.X)
-    truth = e_step(X, parameters, side, infer)
+    expected = e_step(X, parameters, side, infer)
     unaries = node_unaries(X, parameters, side)
-    # Rounding of a log-potential grows with its size; that of a sum with the largest of them.
+    # The rounding of a log-potential is relative to its size; in a sum the largest one dominates.
     finite = [abs(part[np.isfinite(part)]).max(initial=0) for part in (unaries, side.graph.weights)]
     slack = 1e-9 + 1e-13 * len(problem.X) * max(finite)
-    apart = abs(truth.responsibilities - model.responsibilities_).max()
-    require(apart < slack, f"responsibilities differ from enumeration by {apart:.2e}")
-    apart = abs(truth.log_evidence - model.log_evidence_)
-    # Evidence may make the posterior's network cheap; the prior's has none.
-    near = apart < 10 * slack or not model.evidence_exact_
-    require(near, f"log_evidence_ differs from enumeration by {apart:.2e}")
-    best, found = infer.most_probable(unaries), np.empty(side.n_nodes, dtype=int)
-    found[side.node_of] = model.labels_
-    lost = _log_weight(best, unaries, side) - _log_weight(found, unaries, side)
-    require(lost < 10 * slack, f"labels_ is less probable than the best assignment by {lost:.2e}")
+    error = abs(expected.responsibilities - model.responsibilities_).max()
+    require(error < slack, f"responsibilities differ from enumeration by {error:.2e}")
+    error = abs(expected.log_evidence - model.log_evidence_)
+    # The normaliser of the prior may be approximate, because labels do not simplify its network.
+    is_near = error < 10 * slack or not model.evidence_exact_
+    require(is_near, f"log_evidence_ differs from enumeration by {error:.2e}")
+    best, labels = infer.most_probable(unaries), np.empty(side.n_nodes, dtype=int)
+    labels[side.node_of] = model.labels_
+    loss = log_weight_of(best, unaries, side) - log_weight_of(labels, unaries, side)
+    require(loss < 10 * slack, f"labels_ is less probable than the best assignment by {loss:.2e}")
 
 
-def _log_weight(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> float:
+def log_weight_of(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> float:
+    """Return the log-weight of an assignment of states to nodes."""
     a, b = side.graph.edges.T
     return unaries[np.arange(len(z)), z].sum() + side.graph.weights[z[a] == z[b]].sum()
 
 
-def _check_new_points(model, problem: Problem) -> None:
-    """Check predictions for the same points as new ones, and for a sample."""
+def check_predictions(model, problem: Problem) -> None:
+    """Check predictions for the fitted points, and a sample from the model."""
     p = model.predict_proba(problem.X)
     require(np.isfinite(p) & (p >= 0), "predict_proba is no probability")
     require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
@@ -174,19 +184,21 @@ def _check_new_points(model, problem: Problem) -> None:
 
 
 def check_gaussian(model, problem: Problem) -> None:
-    _check_gaussians(model, np.shape(problem.X)[1])
-    _check_mixture(model, problem)
+    """Check a Gaussian mixture, and imputation if the model offers it."""
+    check_gaussian_parameters(model, np.shape(problem.X)[1])
+    check_mixture(model, problem)
     if hasattr(model, "impute"):
         require(np.isfinite(model.impute(problem.X)), "impute leaves a gap")
 
 
-def _check_gaussians(model, D: int) -> None:
+def check_gaussian_parameters(model, D: int) -> None:
+    """Check shapes of means and covariances, and that covariances are positive definite."""
     K = model.n_components
     require_finite(model, "means_", "covariances_")
     require(model.means_.shape == (K, D), f"means_ has shape {model.means_.shape}")
     shapes = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
-    found = model.covariances_.shape
-    require(found == shapes[model.covariance_type], f"covariances_ has shape {found}")
+    shape = model.covariances_.shape
+    require(shape == shapes[model.covariance_type], f"covariances_ has shape {shape}")
     theta = model.parameters_
     S = getattr(theta, "parts", (theta,))[0].full_covariances
     require(S.transpose(0, 2, 1) == S, "a covariance is not symmetric")
@@ -194,11 +206,13 @@ def _check_gaussians(model, D: int) -> None:
 
 
 def check_categorical(model, problem: Problem) -> None:
-    _check_probabilities(model, model.n_categories_)
-    _check_mixture(model, problem)
+    """Check a categorical mixture."""
+    check_categorical_parameters(model, model.n_categories_)
+    check_mixture(model, problem)
 
 
-def _check_probabilities(model, sizes) -> None:
+def check_categorical_parameters(model, sizes) -> None:
+    """Check that each feature has a distribution over its categories in each component."""
     for d, p in enumerate(model.probabilities_):
         require(p.shape == (model.n_components, sizes[d]), f"p of feature {d}: shape")
         require(np.isfinite(p) & (p >= 0), f"p of feature {d} is no probability")
@@ -206,12 +220,12 @@ def _check_probabilities(model, sizes) -> None:
 
 
 def check_mixed(model, problem: Problem) -> None:
-    """Both kinds of columns, and a table that is filled in: present cells stay."""
+    """Check a mixture of both kinds of columns, and that imputation changes only empty cells."""
     if not model.is_categorical_.all():
-        _check_gaussians(model, int((~model.is_categorical_).sum()))
+        check_gaussian_parameters(model, int((~model.is_categorical_).sum()))
     if model.is_categorical_.any():
-        _check_probabilities(model, list(map(len, model.categories_)))
-    _check_mixture(model, problem)
+        check_categorical_parameters(model, list(map(len, model.categories_)))
+    check_mixture(model, problem)
     before = np.array(problem.X, dtype=object)
     after = np.array(model.impute(problem.X), dtype=object)
     require(not pd.isna(after).any(), "impute leaves a gap")
@@ -219,6 +233,7 @@ def check_mixed(model, problem: Problem) -> None:
 
 
 def check_classifier(model, problem: Problem) -> None:
+    """Check predictions and probabilities of classes, and the mixture behind the classifier."""
     y = np.asarray(problem.arguments["y"])
     known = np.array([value != -1 for value in y])
     require(model.transduction_[known] == y[known], "a known class was changed")
@@ -233,15 +248,16 @@ def check_classifier(model, problem: Problem) -> None:
     check_gaussian(model.mixture_, problem._replace(arguments=arguments | {"labels": labels}))
 
 
-# ---------------------------------------------------------------------------- k-means, linear maps
+# ---------------------------------------------------------------------------- k-means, metrics
 
 
 def check_k_means(model, problem: Problem) -> None:
+    """Check objective, predictions and hard relations of K-means with constraints."""
     X = np.asarray(problem.X, dtype=float)
     require_finite(model, "cluster_centers_", "history_", "objective_", "inertia_")
     require(model.cluster_centers_.shape == (model.n_clusters, X.shape[1]), "shape of the centres")
     require((model.labels_ >= 0) & (model.labels_ < model.n_clusters), "labels_ names no cluster")
-    # Costs are in units of the spread of all points, which bounds the objective up to rounding.
+    # The spread of all points bounds the objective, so rounding is relative to it.
     slack = 1e-9 * (abs(model.history_).max() + np.square(X - X.mean(axis=0)).sum())
     require(np.diff(model.history_) <= slack, f"the objective rises: {model.history_[:6]}")
     require(np.isfinite(model.transform(X)), "transform is not finite")
@@ -251,17 +267,20 @@ def check_k_means(model, problem: Problem) -> None:
     require(abs(model.inertia_ - inertia) <= slack, f"inertia_ is not {inertia}")
     require(model.objective_ == model.history_[-1], "objective_ does not end history_")
     require(len(model.history_) - model.n_iter_ in (0, 1), "history_ and n_iter_ disagree")
-    require_relations(model.labels_, *hard_relations(_with_hard_links(model, problem.arguments)))
+    require_relations(
+        model.labels_, *hard_relations(select_hard_relations(model, problem.arguments))
+    )
 
 
-def _with_hard_links(model, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the relations that must hold; for PCKMeans only preferences of infinite weight can."""
+def select_hard_relations(model, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the relations that must be satisfied: for PCKMeans only those of infinite weight."""
     if isinstance(model, COPKMeans) or model.w == np.inf:
         return arguments
     return {"preferences": arguments.get("preferences", ())}
 
 
 def check_linear_map(model, problem: Problem) -> None:
+    """Check that a learnt map and its metric are finite and have the right shape."""
     X = np.asarray(problem.X, dtype=float)
     require_finite(model, "components_")
     require(model.components_.shape[1] == X.shape[1], "shape of components_")
@@ -271,22 +290,25 @@ def check_linear_map(model, problem: Problem) -> None:
 
 
 def check_rca(model, problem: Problem) -> None:
+    """Check RCA, and that a map of full rank whitens the chunklets."""
     check_linear_map(model, problem)
     W, C = model.components_, model.within_covariance_
     require_finite(model, "within_covariance_", "inverse_components_", "mean_")
     require(len(W) == (model.n_components or len(W)), f"{len(W)} rows of components_")
     if len(W) == len(C) and model.shrinkage == 0 and model.n_components is None:
-        # Columns in units of their deviation do not depend on the map's conditioning.
+        # Dividing columns by their deviation makes the test independent of units.
         s = np.sqrt(C.diagonal())
-        loss = np.linalg.cond(C / np.outer(s, s)) * 1e-14
-        apart = abs((W * s) @ (C / np.outer(s, s)) @ (W * s).T - np.eye(len(W))).max()
-        require(apart < 1e-9 + 100 * loss, f"the whitened chunklets are off by {apart:.1e}")
+        correlation = C / np.outer(s, s)
+        error = abs((W * s) @ correlation @ (W * s).T - np.eye(len(W))).max()
+        slack = 1e-9 + 1e-12 * np.linalg.cond(correlation)
+        require(error < slack, f"the whitened chunklets are off by {error:.1e}")
 
 
 def check_mmc(model, problem: Problem) -> None:
+    """Check MMC, and that its objective never decreases and is that of its metric."""
     check_linear_map(model, problem)
     require_finite(model, "objective_", "gap_", "history_")
-    require(np.diff(model.history_) >= 0, "the best objective falls")
-    found = objective(model.components_, problem.X, **problem.arguments)
+    require(np.diff(model.history_) >= 0, "the best objective decreases")
+    value = objective(model.components_, problem.X, **problem.arguments)
     if model.max_cannot_links is None:
-        require(abs(found / model.objective_ - 1) < 1e-4, f"{found} is not {model.objective_}")
+        require(abs(value / model.objective_ - 1) < 1e-4, f"{value} is not {model.objective_}")

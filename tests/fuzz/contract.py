@@ -1,9 +1,9 @@
-"""Check that a problem gets a result that satisfies the contract, or a clear refusal.
+"""Check that each problem has either a correct result or a clear refusal.
 
-An answer is finite, has the shapes and sums that it should, breaks no hard relation, and agrees
-with brute force where that is possible. A refusal is a ValueError raised on purpose, in cgmm or by
-scikit-learn's validation: an error out of the middle of a computation is a failure, and so is a
-warning of any class but those that estimators document, and a fit that does not come to an end.
+A result is correct if it is finite, has the right shapes and sums, breaks no hard relation, and
+agrees with enumeration where that is possible. A refusal is a ValueError that cgmm or
+scikit-learn's validation raises on purpose. Everything else is a failure: an error from within a
+computation, a warning of a class that estimators do not document, and a fit that does not end.
 """
 
 import dis
@@ -54,37 +54,37 @@ CHECKS: dict[str, Callable[[Any, Problem], None]] = {
 
 
 def examine(problem: Problem, *, again: bool = False) -> bool:
-    """Fit and check the outcome; return True for a result and False for a refusal.
+    """Fit a problem and check the outcome; return True for a result and False for a refusal.
 
     Parameters
     ----------
     problem : Problem
-        From ``problems.make``.
+        From ``problems.make``, for example.
     again : bool
-        Whether to fit twice, and ask for the same answer.
+        Whether to fit twice and require the same result.
 
     Raises
     ------
     BrokenContractError
-        If the contract is broken; the message says how.
+        If there is neither a correct result nor a clear refusal; the message gives the reason.
     """
     try:
-        with _only_expected_warnings():
+        with refuse_unexpected_warnings():
             fitted = clone(problem.estimator).fit(problem.X, **problem.arguments)
             CHECKS[type(fitted).__name__](fitted, problem)
             if again:
-                _check_repeats(fitted, problem)
+                check_same_result_again(fitted, problem)
         return True
     except BrokenContractError:
         raise
     except (ValueError, SearchBudgetError) as error:
-        _check_refusal(error)
+        check_refusal(error)
         return False
     except Exception as error:
         raise BrokenContractError(f"{type(error).__name__}: {error}") from error
 
 
-def _check_repeats(model, problem: Problem) -> None:
+def check_same_result_again(model, problem: Problem) -> None:
     """Check that the same seed gives the same result to the last bit."""
     second = clone(problem.estimator).fit(problem.X, **problem.arguments)
     for name, value in vars(model).items():
@@ -94,34 +94,34 @@ def _check_repeats(model, problem: Problem) -> None:
 
 
 @contextmanager
-def _only_expected_warnings() -> Iterator[None]:
-    """Raise an error for any class of warning that no estimator documents."""
+def refuse_unexpected_warnings() -> Iterator[None]:
+    """Raise an error for a warning of a class that no estimator documents."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for warning in caught:
-        # The warning that the updates of the weights document; its text is tested, too.
-        known = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
+        # The updates of weights document this RuntimeWarning; its text is compared, too.
+        is_documented = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
         require(
-            known or warning.category in EXPECTED,
+            is_documented or warning.category in EXPECTED,
             f"{warning.category.__name__} at {warning.filename}:{warning.lineno}: "
             f"{warning.message}",
         )
 
 
-def _check_refusal(error: Exception) -> None:
+def check_refusal(error: Exception) -> None:
     """Check that the error comes from a ``raise`` statement in cgmm or scikit-learn."""
     trace = error.__traceback__
     while trace.tb_next:
         trace = trace.tb_next
     code, line = trace.tb_frame.f_code, trace.tb_lineno
     file = code.co_filename
-    # Compare the instruction itself, because the source may be edited during a long run.
+    # Compare the byte code, because the source may be edited during a long run.
     raises = code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     on_purpose = file.startswith(AUTHORS) and raises
     require(
         on_purpose and not isinstance(error, np.linalg.LinAlgError),
         f"{type(error).__name__} at {file}:{line}, not raised on purpose: {error}",
     )
-    inner = re.search(r"\bnodes? \d+", str(error))
-    require(inner is None, f"a refusal that names what users cannot see: {error}")
-    require(len(str(error)) > 20, f"a refusal that says little: {error}")
+    node = re.search(r"\bnodes? \d+", str(error))
+    require(node is None, f"a refusal names nodes, which users do not know: {error}")
+    require(len(str(error)) > 20, f"a refusal gives no reason: {error}")

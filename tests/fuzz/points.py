@@ -1,8 +1,10 @@
-"""Draw random points: usually blobs, sometimes equal, far apart, not finite, or oddly stored.
+"""Draw random points: usually groups, sometimes with values or storage that cause trouble.
+
+Troubles are equal points, extreme sizes or values that are not finite, for example.
 
 =====  ==================================================================
-N, D   points x_i, in rows of X, and dimensions
-z_i    the group that point i was drawn from
+N, D   numbers of points x_i, which are rows of X, and of dimensions
+z_i    group that point i was drawn from
 =====  ==================================================================
 """
 
@@ -16,24 +18,24 @@ Rng = np.random.Generator
 
 
 def one_of(rng: Rng, options):
-    """Return a random element as a plain Python object instead of a NumPy scalar."""
+    """Return a random element of options as a Python object, not as a NumPy scalar."""
     options = list(options)
     return options[rng.integers(len(options))]
 
 
-def put(value: float) -> Callable:
-    """Write the value into a random cell."""
+def write_into_random_cell(value: float) -> Callable:
+    """Return a function that writes the value into a random cell of an array."""
 
-    def spoil(rng: Rng, array: np.ndarray) -> np.ndarray:
+    def write(rng: Rng, array: np.ndarray) -> np.ndarray:
         if array.size:
             array.flat[rng.integers(array.size)] = value
         return array
 
-    return spoil
+    return write
 
 
 def draw_sizes(rng: Rng) -> tuple[int, int, int]:
-    """Draw numbers of points, dimensions and groups: usually small, sometimes absurd."""
+    """Draw numbers of points, dimensions and groups: usually small, sometimes extreme."""
     n_groups = int(rng.integers(1, 6))
     n_points = int(rng.integers(2 * n_groups, 26))
     kind = rng.random()
@@ -48,7 +50,7 @@ def draw_sizes(rng: Rng) -> tuple[int, int, int]:
 
 
 def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Return X (N, D) and z (N,)."""
+    """Draw points X (N, D) or a table of them, and their groups z (N,)."""
     n_points, n_dims, n_groups = draw_sizes(rng)
     z = rng.integers(n_groups, size=n_points)
     centres = rng.normal(size=(n_groups, n_dims)) * one_of(rng, [0.0, 1.0, 5.0, 50.0])
@@ -61,32 +63,37 @@ def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _constant_column(rng: Rng, X, z):
+    """Make one column constant."""
     X[:, rng.integers(X.shape[1])] = one_of(rng, [0.0, 1.0, 1e8, -1e-3])
     return X
 
 
 def _collinear(rng: Rng, X, z):
+    """Return points on one line."""
     return X[:, :1] * rng.normal(size=X.shape[1]) + rng.normal(size=X.shape[1])
 
 
 def _group_on_a_line(rng: Rng, X, z):
+    """Let the points of one group vary in the first column only."""
     X[z == z[0], 1:] = 1.0
     return X
 
 
 def _one_far_point(rng: Rng, X, z):
+    """Multiply one point by a large number."""
     X[rng.integers(len(X))] *= one_of(rng, [1e6, 1e15, 1e100, 1e153])
     return X
 
 
 def _empty_cells(rng: Rng, X, z):
+    """Replace random cells by NaN."""
     X[rng.random(X.shape) < one_of(rng, [0.02, 0.1, 0.3])] = np.nan
     return X
 
 
 def _not_finite(rng: Rng, X, z):
-    X[rng.integers(len(X)), rng.integers(X.shape[1])] = one_of(rng, [np.nan, np.inf, -np.inf])
-    return X
+    """Replace one cell by NaN or infinity."""
+    return write_into_random_cell(one_of(rng, [np.nan, np.inf, -np.inf]))(rng, X)
 
 
 TROUBLES: dict[str, Callable] = {
@@ -114,16 +121,19 @@ TROUBLES: dict[str, Callable] = {
 
 
 def _read_only(X: np.ndarray) -> np.ndarray:
+    """Forbid changes of the array."""
     X.setflags(write=False)
     return X
 
 
 def _as_float32(X: np.ndarray) -> np.ndarray:
+    """Convert to single precision, in which large numbers become infinite."""
     with np.errstate(over="ignore"):
         return X.astype(np.float32)
 
 
 def _in_columns(X: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns with names, as tables need them."""
     return {f"x{d}": column for d, column in enumerate(X.T)}
 
 
@@ -136,7 +146,7 @@ LAYOUTS: dict[str, Callable] = {
     "columns of a wider table": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "reversed": lambda X: X[::-1].copy()[::-1],
     "lists": lambda X: X.tolist(),
-    # scikit-learn refuses tables without columns by a side effect of numpy.
+    # scikit-learn refuses tables without columns with an unclear message of numpy.
     "pandas": lambda X: pd.DataFrame(_in_columns(X)) if X.shape[1] else X,
     "polars": lambda X: pl.DataFrame(_in_columns(X)) if X.shape[1] else X,
 }

@@ -1,16 +1,17 @@
 """Draw random problems from a seed: data, side information, and parameters of an estimator.
 
-Most are sensible, many are not: points that coincide, columns in wild units, relations that
-contradict each other, classes that do not exist. What may come of one is said in ``contract``.
+Most problems are sensible, but some have equal points, columns of very different units, relations
+that contradict each other, or classes that do not exist. ``contract`` states what must result.
 
 =====  ==================================================================
-N, D   points x_i and dimensions; K components or clusters
-z_i    the group that point i was drawn from: relations agree with it, or not
+N, D   numbers of points x_i and of dimensions; K components or clusters
+z_i    group that point i was drawn from, with which most relations agree
 =====  ==================================================================
 """
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,10 +34,10 @@ from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
 from cgmm.mixture import UPDATES
 
-from .points import Rng, draw_points, draw_sizes, one_of, put
-from .relations import draw_side
+from .points import Rng, draw_points, draw_sizes, one_of, write_into_random_cell
+from .relations import draw_relations
 
-# Largest tables that exact engines may make in problems of more than a dozen points.
+# Largest tables of exact engines, for problems of more than twelve points.
 MAX_BYTES = 2**20
 
 
@@ -46,54 +47,59 @@ class Problem(NamedTuple):
     estimator: BaseEstimator
     X: Any
     arguments: dict[str, Any]
-    """What ``fit`` gets beside X."""
+    """Arguments of ``fit`` other than X."""
 
 
 def make(kind: str, seed: int) -> Problem:
-    """Return the problem of this number for an estimator; it is the same on every machine.
+    """Return a random problem for an estimator; the same seed gives the same problem.
 
     Examples
     --------
     >>> str(make("MMC", 7)) == str(make("MMC", 7))
     True
     """
-    return Problem(*MAKERS[kind](np.random.default_rng([seed, 9])))
+    rng = np.random.default_rng([seed, 9])
+    estimator, X, z, K, arguments = MAKERS[kind](rng)
+    relations = draw_relations(rng, z, K, accepts=signature(estimator.fit).parameters)
+    return Problem(estimator, X, relations | arguments)
 
 
-def _n_components(rng: Rng, z: np.ndarray) -> int:
+# Each of the following functions draws an estimator, X, z, K, and arguments of ``fit`` other than
+# relations.
+
+
+def draw_n_components(rng: Rng, z: np.ndarray) -> int:
+    """Draw the number of components: usually that of the groups, sometimes too large."""
     if rng.random() < 0.8:
         return int(z.max()) + 1
     return int(rng.integers(1, len(z) + 3) if rng.random() < 0.3 else rng.integers(1, 8))
 
 
-def _inference(rng: Rng, n_points: int, n_components: int):
-    """Draw an engine; for large networks, one that refuses early."""
+def draw_engine(rng: Rng, n_points: int, n_components: int):
+    """Draw an engine; for large networks it is limited to small tables, to save time."""
     name = one_of(rng, ["auto"] * 4 + [*ENGINES, "spanning_tree"])
     is_small = n_components**n_points <= 4096
-    if (
-        name == "enumerate"
-        and not is_small
-        and (n_components**n_points <= 2e6 or rng.random() < 0.8)
-    ):
-        name = "auto"  # within its limits, but slow; or refused, which is tested often enough
+    is_slow = not is_small and n_components**n_points <= 2e6
+    if name == "enumerate" and (is_slow or (not is_small and rng.random() < 0.8)):
+        name = "auto"  # Enumeration would be slow, or refused, which is tested often enough.
     if name in ("auto", "junction_tree") and n_points > 12:
         return partial(one_of(rng, [auto, ENGINES["junction_tree"]]), max_bytes=MAX_BYTES)
     return name
 
 
-def _weights(rng: Rng, n_components: int) -> str:
-    """Draw a weights' update, but no grid of 156,849 points, which would take minutes."""
+def draw_weights_update(rng: Rng, n_components: int) -> str:
+    """Draw an update of the weights, but no grid for K = 4, which would take minutes."""
     name = one_of(rng, ["exact", "exact", *UPDATES])
     return "exact" if name == "grid" and n_components == 4 else name
 
 
-def _mixture_options(rng: Rng, n_points: int, n_components: int) -> dict[str, Any]:
-    """Draw options that both families of mixtures accept."""
+def draw_mixture_options(rng: Rng, n_points: int, n_components: int) -> dict[str, Any]:
+    """Draw options that all families of mixtures have."""
     return {
         "n_components": n_components,
         "sampling": one_of(rng, ["points", "chunklets"]),
-        "inference": _inference(rng, n_points, n_components),
-        "weights": _weights(rng, n_components),
+        "inference": draw_engine(rng, n_points, n_components),
+        "weights": draw_weights_update(rng, n_components),
         "tol": one_of(rng, [1e-3, 1e-3, 0.0, 1e-8]),
         "max_iter": one_of(rng, [1, 5, 30]),
         "n_init": one_of(rng, [1, 1, 1, 2]),
@@ -101,23 +107,24 @@ def _mixture_options(rng: Rng, n_points: int, n_components: int) -> dict[str, An
     }
 
 
-def _gaussian(rng: Rng):
+def make_gaussian_mixture(rng: Rng):
+    """Draw a problem for ConstrainedGaussianMixture."""
     X, z = draw_points(rng)
-    K = _n_components(rng, z)
-    options = _mixture_options(rng, len(z), K) | {
+    K = draw_n_components(rng, z)
+    options = draw_mixture_options(rng, len(z), K) | {
         "covariance_type": one_of(rng, ["full", "tied", "diag", "spherical"]),
-        "reg_covar": one_of(rng, [1e-6] * 6 + [0.0] * 4 + [1e-2, 1e3]) * _unit(rng, X),
+        "reg_covar": one_of(rng, [1e-6] * 6 + [0.0] * 4 + [1e-2, 1e3]) * draw_variance_unit(rng, X),
         "init_params": one_of(
             rng, ["auto"] * 8 + ["k-means++", "random", "random_from_data", "labels", "chunklets"]
         ),
     }
     if rng.random() < 0.15 and np.ndim(X) == 2:
-        options |= _given_start(rng, np.asarray(X, dtype=float), K)
-    return ConstrainedGaussianMixture(**options), X, draw_side(rng, z, K, accepts=EVERYTHING)
+        options |= draw_initial_values(rng, np.asarray(X, dtype=float), K)
+    return ConstrainedGaussianMixture(**options), X, z, K, {}
 
 
-def _unit(rng: Rng, X) -> float:
-    """Return the squared range of the points as the unit of reg_covar, or sometimes one."""
+def draw_variance_unit(rng: Rng, X) -> float:
+    """Return the squared range of the points as unit of reg_covar, or sometimes one."""
     if rng.random() < 0.2 or np.size(X) == 0:
         return 1.0
     with np.errstate(all="ignore"):
@@ -125,8 +132,8 @@ def _unit(rng: Rng, X) -> float:
     return unit if 0 < unit < np.inf else 1.0
 
 
-def _given_start(rng: Rng, X: np.ndarray, K: int) -> dict[str, Any]:
-    """Draw a part of the start, which is sometimes impossible."""
+def draw_initial_values(rng: Rng, X: np.ndarray, K: int) -> dict[str, Any]:
+    """Draw some of the arguments that set initial values, which are sometimes invalid."""
     D = X.shape[1]
     size = one_of(rng, [0.0, 1.0, 1e5])
     start = {
@@ -138,7 +145,8 @@ def _given_start(rng: Rng, X: np.ndarray, K: int) -> dict[str, Any]:
     return {name: value for name, value in start.items() if rng.random() < 0.5}
 
 
-def _categorical(rng: Rng):
+def make_categorical_mixture(rng: Rng):
+    """Draw a problem for ConstrainedCategoricalMixture; categories depend on the group."""
     n_points, n_dims, n_groups = draw_sizes(rng)
     z = rng.integers(n_groups, size=n_points)
     sizes = rng.integers(1, 5, size=n_dims)
@@ -146,18 +154,18 @@ def _categorical(rng: Rng):
     X = X % sizes
     if rng.random() < 0.15:
         trouble = one_of(rng, [-1, 0.5, np.nan, np.inf, 50, 1e7, 1e12, 1e300])
-        X = put(trouble)(rng, X.astype(float))
-    K = _n_components(rng, z)
-    options = _mixture_options(rng, n_points, K) | {
+        X = write_into_random_cell(trouble)(rng, X.astype(float))
+    K = draw_n_components(rng, z)
+    options = draw_mixture_options(rng, n_points, K) | {
         "pseudo_count": one_of(rng, [1.0, 1.0, 0.0, 0.0, 1e-300, 1e300]),
         "init_params": one_of(rng, ["random_from_data", "random"]),
         "n_categories": one_of(rng, [None] * 6 + [sizes, sizes + 2, sizes[1:], sizes * 0]),
     }
-    return ConstrainedCategoricalMixture(**options), X, draw_side(rng, z, K, accepts=EVERYTHING)
+    return ConstrainedCategoricalMixture(**options), X, z, K, {}
 
 
-def _mixed(rng: Rng):
-    """Numbers, categories that depend on the group, and empty cells, in one of four containers."""
+def make_mixed_mixture(rng: Rng):
+    """Draw numbers, categories and empty cells in a list, array or table for MixedMixture."""
     X, z = draw_points(rng)
     numbers = np.asarray(X, dtype=float)
     columns = {f"x{d}": list(column) for d, column in enumerate(numbers.T)}
@@ -165,27 +173,29 @@ def _mixed(rng: Rng):
         names = one_of(rng, [list("abcdef"), [f"no. {k}" for k in range(6)], [True, False] * 3])
         noisy = np.where(rng.random(len(z)) < 0.7, z, rng.integers(6, size=len(z)))
         columns[f"c{d}"] = [names[code] for code in noisy[: len(numbers)]]
-    share = one_of(rng, [0.0, 0.0, 0.1, 0.3])
+    p_empty = one_of(rng, [0.0, 0.0, 0.1, 0.3])
     columns = {
-        name: [None if rng.random() < share else entry for entry in column]
+        name: [None if rng.random() < p_empty else entry for entry in column]
         for name, column in columns.items()
     }
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     table = one_of(
         rng, [rows, np.array(rows, dtype=object), pd.DataFrame(columns), pl.DataFrame(columns)]
     )
-    K = _n_components(rng, z)
-    options = _mixture_options(rng, len(z), K) | {
+    K = draw_n_components(rng, z)
+    options = draw_mixture_options(rng, len(z), K) | {
         "covariance_type": one_of(rng, ["full", "tied", "diag", "spherical"]),
         "categorical_features": one_of(rng, ["from_dtype"] * 6 + [None, [0], [99]]),
         "handle_unknown": one_of(rng, ["error", "missing"]),
         "pseudo_count": one_of(rng, [1.0, 1.0, 0.0, 0.0, 1e-300]),
-        "reg_covar": one_of(rng, [1e-6] * 4 + [0.0] * 4 + [1e-2]) * _unit(rng, numbers),
+        "reg_covar": one_of(rng, [1e-6] * 4 + [0.0] * 4 + [1e-2])
+        * draw_variance_unit(rng, numbers),
     }
-    return MixedMixture(**options), table, draw_side(rng, z, K, accepts=EVERYTHING)
+    return MixedMixture(**options), table, z, K, {}
 
 
-def _classifier(rng: Rng):
+def make_classifier(rng: Rng):
+    """Draw a problem for SemiSupervisedGaussianClassifier, with names of classes."""
     X, z = draw_points(rng)
     names = one_of(rng, [np.arange(9), np.array([5, 2, 0, 7, 9, 4]), np.array(list("fedcba"))])
     y = names[z].astype(object)
@@ -193,20 +203,20 @@ def _classifier(rng: Rng):
     if names.dtype.kind == "i":
         y = y.astype(int)
     K = max(1, len(set(y.tolist()) - {-1}))
-    arguments = draw_side(rng, z, K, accepts={"must_link", "cannot_link", "preferences"})
-    options = _mixture_options(rng, len(z), K)
+    options = draw_mixture_options(rng, len(z), K)
     kept = {name: options[name] for name in ("inference", "weights", "tol", "max_iter")}
     estimator = SemiSupervisedGaussianClassifier(
         covariance_type=one_of(rng, ["full", "tied", "diag", "spherical"]),
         reg_covar=one_of(rng, [1e-6, 0.0, 1e-2]),
         **kept,
     )
-    return estimator, X, arguments | {"y": y}
+    return estimator, X, z, K, {"y": y}
 
 
-def _k_means(kind, accepts, rng: Rng):
+def make_k_means(kind, rng: Rng):
+    """Draw a problem for COPKMeans or PCKMeans."""
     X, z = draw_points(rng)
-    K = _n_components(rng, z)
+    K = draw_n_components(rng, z)
     options = {
         "n_clusters": K,
         "init": one_of(rng, ["chunklets", "k-means++", "random"]),
@@ -219,18 +229,19 @@ def _k_means(kind, accepts, rng: Rng):
     }
     if kind is PCKMeans:
         options["w"] = one_of(rng, [0.0, 1.0, 1e-300, 1e6, 1e300, np.inf])
-    return kind(**options), X, draw_side(rng, z, K, accepts=accepts)
+    return kind(**options), X, z, K, {}
 
 
-def _linear_map(kind, accepts, rng: Rng):
+def make_linear_map(kind, rng: Rng):
+    """Draw a problem for RCA, OnlineRCA or MMC."""
     X, z = draw_points(rng)
-    arguments = draw_side(rng, z, 3, accepts=accepts)
+    arguments = {}
     if rng.random() < 0.6:
         arguments["y"] = np.where(rng.random(len(z)) < one_of(rng, [0.3, 0.8, 1.0]), z, -1)
-    return kind(**OPTIONS_OF[kind](rng)), X, arguments
+    return kind(**LINEAR_MAP_OPTIONS[kind](rng)), X, z, 3, arguments
 
 
-OPTIONS_OF: dict[type, Callable[[Rng], dict[str, Any]]] = {
+LINEAR_MAP_OPTIONS: dict[type, Callable[[Rng], dict[str, Any]]] = {
     RCA: lambda rng: {
         "n_components": one_of(rng, [None] * 6 + [1, 2, 5]),
         "unbiased": bool(rng.random() < 0.5),
@@ -252,17 +263,14 @@ OPTIONS_OF: dict[type, Callable[[Rng], dict[str, Any]]] = {
     },
 }
 
-EVERYTHING = {"must_link", "cannot_link", "preferences", "labels"}
-LINKS = {"must_link", "cannot_link"}
-
 MAKERS: dict[str, Callable] = {
-    "ConstrainedGaussianMixture": _gaussian,
-    "ConstrainedCategoricalMixture": _categorical,
-    "MixedMixture": _mixed,
-    "SemiSupervisedGaussianClassifier": _classifier,
-    "COPKMeans": partial(_k_means, COPKMeans, LINKS),
-    "PCKMeans": partial(_k_means, PCKMeans, LINKS | {"preferences"}),
-    "RCA": partial(_linear_map, RCA, {"must_link"}),
-    "OnlineRCA": partial(_linear_map, OnlineRCA, {"must_link"}),
-    "MMC": partial(_linear_map, MMC, LINKS),
+    "ConstrainedGaussianMixture": make_gaussian_mixture,
+    "ConstrainedCategoricalMixture": make_categorical_mixture,
+    "MixedMixture": make_mixed_mixture,
+    "SemiSupervisedGaussianClassifier": make_classifier,
+    "COPKMeans": partial(make_k_means, COPKMeans),
+    "PCKMeans": partial(make_k_means, PCKMeans),
+    "RCA": partial(make_linear_map, RCA),
+    "OnlineRCA": partial(make_linear_map, OnlineRCA),
+    "MMC": partial(make_linear_map, MMC),
 }
