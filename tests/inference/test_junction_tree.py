@@ -20,27 +20,23 @@ ATLAS = [graph for graph in nx.graph_atlas_g() if 1 <= graph.number_of_nodes() <
 
 # Settings that select one of the algorithm's branches: merging of cliques, contraction of nodes
 # with at most two neighbours, and sums of logarithms instead of products.
+NO_MERGING = clique_tree, "MERGED_CELLS", 1
+CONTRACTION = contraction, "SMALLEST_ROUND", 1
+IN_LOGS = contraction, "SMALLEST_SUM", np.inf
 BRANCHES = {
-    "as it is": {},
-    "no merging": {(clique_tree, "MERGED_CELLS"): 1},
-    "no merging, in logs": {
-        (contraction, "SMALLEST_SUM"): np.inf,
-        (clique_tree, "MERGED_CELLS"): 1,
-    },
-    "contracting": {(contraction, "SMALLEST_ROUND"): 1, (clique_tree, "MERGED_CELLS"): 1},
-    "contracting in logs": {
-        (contraction, "SMALLEST_ROUND"): 1,
-        (contraction, "SMALLEST_SUM"): np.inf,
-        (clique_tree, "MERGED_CELLS"): 1,
-    },
+    "default": [],
+    "no merging": [NO_MERGING],
+    "no merging, in logs": [NO_MERGING, IN_LOGS],
+    "contracting": [NO_MERGING, CONTRACTION],
+    "contracting in logs": [NO_MERGING, CONTRACTION, IN_LOGS],
 }
 
 
 @pytest.fixture(params=BRANCHES.values(), ids=BRANCHES)
 def branch(request, monkeypatch):
     """Run a test once for each branch of the algorithm."""
-    for (where, name), value in request.param.items():
-        monkeypatch.setattr(where, name, value)
+    for setting in request.param:
+        monkeypatch.setattr(*setting)
 
 
 def draw_network(rng, net, n_states):

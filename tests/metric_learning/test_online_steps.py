@@ -44,17 +44,15 @@ def iterate_step(step, W, C, n_steps=4_000, eta=0.02):
     return W
 
 
-def test_the_printed_bracket_differs_from_algorithm_3_on_a_single_deviation():
+def test_the_printed_bracket_is_not_algorithm_3_and_does_not_converge_to_a_whitening():
+    """The bracket is printed as W - y yᵗ in Algorithm 4; for one deviation it should be Algorithm 3.
+
+    Its only invertible fixed point, C⁻¹, is a saddle; from small starts W even vanishes. At a fixed
+    point W = W C Wᵗ, so I = C Wᵗ. Near it E' = -Eᵗ C⁻¹, so that the off-diagonal part in C's
+    eigenvectors grows at rate 1 / sqrt(c_1 c_2). The corrected bracket always whitens.
+    """
     W, H = draw_step_arguments(0, n=1)
     assert abs(printed_step(W, H, 0.1) - online_step(W, H, 0.1)).max() > 0.01
-
-
-def test_the_printed_bracket_does_not_converge_to_a_whitening():
-    """Its only invertible fixed point, C⁻¹, is a saddle; from small starts W even vanishes.
-
-    At a fixed point W = W C Wᵗ, so I = C Wᵗ. Near it E' = -Eᵗ C⁻¹, so that the off-diagonal part
-    in C's eigenvectors grows at rate 1 / sqrt(c_1 c_2). The corrected bracket whitens always.
-    """
     H = np.linalg.cholesky(COVARIANCE).T * np.sqrt(2)
     inverse, (c, V) = np.linalg.inv(COVARIANCE), np.linalg.eigh(COVARIANCE)
     np.testing.assert_allclose(printed_step(inverse, H, 0.02), inverse, atol=1e-12)

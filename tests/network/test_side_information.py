@@ -89,6 +89,7 @@ def test_must_link_chain_is_a_shortest_path(seed):
                 must_link_chain(must, i, j)
 
 
+PAIRS_OF_CLASSES = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1]]
 test_side_information_refuses_contradictory_and_invalid_relations = refused(
     partial(SideInformation.build, 5),
     ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, "2 - 1 - 0"),
@@ -97,10 +98,7 @@ test_side_information_refuses_contradictory_and_invalid_relations = refused(
     ({"labels": [0, -1, 0, -1, -1], "must_link": [[0, 1]], "cannot_link": [[1, 2]]}, "class 0"),
     ({"labels": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1]], "must_link": [[0, 1]]}, "0 - 1"),
     (
-        {
-            "labels": [[1, 1, 0], [0, 1, 1], [1, 0, 1], *[[1] * 3] * 2],
-            "must_link": [[0, 1], [1, 2]],
-        },
+        {"labels": PAIRS_OF_CLASSES, "must_link": [[0, 1], [1, 2]]},
         "no class is allowed for all of them",
     ),
     ({"labels": [[1, 0], [0, 0], [1, 1], [1, 1], [1, 1]]}, r"labels\[1\] allows no class"),

@@ -30,12 +30,8 @@ MODELS = {
     "two components per class": SemiSupervisedGaussianClassifier(
         components_per_class=2, random_state=0
     ).fit(X, y),
-    "search": decide.AnswerSearch(
-        ConstrainedGaussianMixture(random_state=0), {"n_components": [2]}, n_folds=2
-    ).fit(X, ANSWERS),
-    "annotators": decide.AnnotatorMixture(ConstrainedGaussianMixture(2, random_state=0)).fit(
-        X, ANSWERS
-    ),
+    "search": decide.AnswerSearch(MODEL, {"n_components": [2]}, n_folds=2).fit(X, ANSWERS),
+    "annotators": decide.AnnotatorMixture(MODEL).fit(X, ANSWERS),
 }
 CENTRES = {"COP": COPKMeans(2, random_state=0).fit(X), "PCK": PCKMeans(2, random_state=0).fit(X)}
 

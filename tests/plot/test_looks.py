@@ -36,13 +36,7 @@ XYZ = np.array(
     ]
 )
 # In dark mode, the book's pages invert the colours of figures and then rotate the hues back.
-HUE_ROTATION = np.array(
-    [
-        [-0.574, 1.430, 0.144],
-        [0.426, 0.430, 0.144],
-        [0.426, 1.430, -0.856],
-    ]
-)
+HUE_ROTATION = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
 
 
 def to_rgb_array(colours) -> np.ndarray:

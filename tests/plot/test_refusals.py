@@ -7,15 +7,12 @@ from refusals import refused
 from cgmm import MixedMixture, plot
 
 THREE_POINTS = np.zeros((3, 2))
+NEGATIVE = TWO._replace(covariances=-TWO.covariances)
 FLAT = TWO._replace(**{name: part[..., :1] for name, part in TWO._asdict().items()})
 test_plots_refuse_arguments_that_cannot_be_drawn = refused(
     lambda draw, **given: draw(**({"X": THREE_POINTS} if draw is plot.scatter else {}) | given),
     (plot.ellipses, {"parameters": FLAT}, r"\(2, 1\)"),
-    (
-        plot.ellipses,
-        {"parameters": TWO._replace(covariances=-TWO.covariances)},
-        "component 0 is not",
-    ),
+    (plot.ellipses, {"parameters": NEGATIVE}, "component 0 is not"),
     (plot.ellipses, {"parameters": TWO, "n_std": ()}, "at least one"),
     (plot.ellipses, {"parameters": TWO, "n_std": (0, 1)}, "positive"),
     (plot.ellipses, {"parameters": TWO, "names": ["a"]}, "1 names for 2 components"),

@@ -20,6 +20,8 @@ from reruns import EXPERIMENTS, Setting, read_rows, replicate
 from reruns.__main__ import COMPARISONS, main
 from reruns.verdicts import read_comparisons
 
+TOY = make_experiment(draw)
+
 
 def test_the_result_file_does_not_depend_on_the_number_of_workers(tmp_path):
     expected = run_and_read(FAST, tmp_path / "one", realisations=3)
@@ -36,7 +38,7 @@ def test_settings_with_missing_data_are_reported_and_the_others_are_run(tmp_path
 
 
 def test_the_result_file_has_a_row_for_each_realisation_and_method(tmp_path):
-    run_and_read(make_experiment(draw), tmp_path)
+    run_and_read(TOY, tmp_path)
     rows = read_rows(tmp_path / "toy-fig1.csv")
     names = "paper,figure,data,n,method,realisation,seed,quantity,value,reason"
     assert ",".join(rows[0]) == names
@@ -51,7 +53,7 @@ def test_the_result_file_has_a_row_for_each_realisation_and_method(tmp_path):
 
 
 def test_interrupted_runs_are_continued_even_after_an_incomplete_line(tmp_path):
-    expected = run_and_read(make_experiment(draw), tmp_path / "uninterrupted")
+    expected = run_and_read(TOY, tmp_path / "uninterrupted")
     partial = tmp_path / "toy-fig1.partial"
     for at in (0, 3, 2):
         with pytest.raises(KeyboardInterrupt):
@@ -65,8 +67,8 @@ def test_interrupted_runs_are_continued_even_after_an_incomplete_line(tmp_path):
 
 
 def test_more_realisations_are_added_and_fresh_starts_from_the_beginning(tmp_path):
-    expected = run_and_read(make_experiment(draw), tmp_path / "in_one_run")
-    run_and_read(make_experiment(draw), tmp_path, realisations=1, quick=True)
+    expected = run_and_read(TOY, tmp_path / "in_one_run")
+    run_and_read(TOY, tmp_path, realisations=1, quick=True)
     longer_run = InterruptedDraw()
     assert run_and_read(make_experiment(longer_run), tmp_path) == expected
     assert len(longer_run.calls) == 7
@@ -79,18 +81,16 @@ def test_more_realisations_are_added_and_fresh_starts_from_the_beginning(tmp_pat
     last_run = InterruptedDraw()
     assert run_and_read(make_experiment(last_run), tmp_path) == expected
     assert len(last_run.calls) == 8 - 1
-    assert len(run_and_read(make_experiment(draw), tmp_path, realisations=1, fresh=True)) < len(
-        expected
-    )
+    assert len(run_and_read(TOY, tmp_path, realisations=1, fresh=True)) < len(expected)
 
 
 def test_results_of_different_seeds_or_columns_are_never_mixed(tmp_path):
-    first = run_and_read(make_experiment(draw), tmp_path)
+    first = run_and_read(TOY, tmp_path)
     with pytest.raises(ValueError, match=r"another seed than 1; use --fresh"):
-        replicate(make_experiment(draw), tmp_path, seed=1)
+        replicate(TOY, tmp_path, seed=1)
     with pytest.raises(ValueError, match="other columns"):
         replicate(make_experiment(draw, columns=("m",)), tmp_path)
-    assert run_and_read(make_experiment(draw), tmp_path, seed=1, fresh=True) != first
+    assert run_and_read(TOY, tmp_path, seed=1, fresh=True) != first
 
 
 def test_the_command_names_the_file_of_an_interrupted_run(tmp_path, monkeypatch, capsys):
@@ -100,16 +100,15 @@ def test_the_command_names_the_file_of_an_interrupted_run(tmp_path, monkeypatch,
     assert len(read_rows(tmp_path / "toy-fig1.csv")) == 2 * 2
     assert main(command) == 130
     assert f"what is finished is in {tmp_path / 'toy-fig1.partial'}" in capsys.readouterr().err
-    monkeypatch.setitem(EXPERIMENTS, "toy-fig1", make_experiment(draw))
+    monkeypatch.setitem(EXPERIMENTS, "toy-fig1", TOY)
     assert main(command) == 0
     assert len(read_rows(tmp_path / "toy-fig1.csv")) == 8 * 2
 
 
 def test_the_command_reports_missing_data_and_unknown_experiments(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tables, "fetch_openml", fail_to_download)
-    monkeypatch.setitem(
-        EXPERIMENTS, "toy-fig1", make_experiment(draw, design=(Setting("pima", (2,)),))
-    )
+    needs_download = make_experiment(draw, design=(Setting("pima", (2,)),))
+    monkeypatch.setitem(EXPERIMENTS, "toy-fig1", needs_download)
     options = ["--results", str(tmp_path), "--data-home", str(tmp_path)]
     assert main(["toy-fig1", *options]) == 1
     assert "no route to host" in capsys.readouterr().err
