@@ -223,7 +223,7 @@ def test_a_search_with_two_processes_gives_the_same_results():
 
 
 def test_fits_of_a_search_use_one_thread_each(monkeypatch):
-    """For so small data several threads are slower: four times on a busy machine."""
+    """For such small data several threads are slower, four times on a busy machine."""
     X, rows = draw_problem()
     n_threads = []
 

@@ -62,36 +62,36 @@ def draw_points(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     return X, z
 
 
-def _constant_column(rng: Rng, X, z):
+def make_column_constant(rng: Rng, X, z):
     """Make one column constant."""
     X[:, rng.integers(X.shape[1])] = one_of(rng, [0.0, 1.0, 1e8, -1e-3])
     return X
 
 
-def _collinear(rng: Rng, X, z):
+def put_on_line(rng: Rng, X, z):
     """Return points on one line."""
     return X[:, :1] * rng.normal(size=X.shape[1]) + rng.normal(size=X.shape[1])
 
 
-def _group_on_a_line(rng: Rng, X, z):
+def put_group_on_line(rng: Rng, X, z):
     """Let the points of one group vary in the first column only."""
     X[z == z[0], 1:] = 1.0
     return X
 
 
-def _one_far_point(rng: Rng, X, z):
+def move_point_far_away(rng: Rng, X, z):
     """Multiply one point by a large number."""
     X[rng.integers(len(X))] *= one_of(rng, [1e6, 1e15, 1e100, 1e153])
     return X
 
 
-def _empty_cells(rng: Rng, X, z):
+def empty_random_cells(rng: Rng, X, z):
     """Replace random cells by NaN."""
     X[rng.random(X.shape) < one_of(rng, [0.02, 0.1, 0.3])] = np.nan
     return X
 
 
-def _not_finite(rng: Rng, X, z):
+def write_nonfinite_value(rng: Rng, X, z):
     """Replace one cell by NaN or infinity."""
     return write_into_random_cell(one_of(rng, [np.nan, np.inf, -np.inf]))(rng, X)
 
@@ -101,52 +101,52 @@ TROUBLES: dict[str, Callable] = {
     "all equal": lambda rng, X, z: np.repeat(X[:1], len(X), axis=0),
     "pairs of equals": lambda rng, X, z: X[np.arange(len(X)) // 2],
     "integers": lambda rng, X, z: np.round(X),
-    "constant column": _constant_column,
-    "collinear": _collinear,
-    "a group on a line": _group_on_a_line,
-    "almost collinear": lambda rng, X, z: _collinear(rng, X, z) + 1e-9 * rng.normal(size=X.shape),
+    "constant column": make_column_constant,
+    "collinear": put_on_line,
+    "a group on a line": put_group_on_line,
+    "almost collinear": lambda rng, X, z: put_on_line(rng, X, z) + 1e-9 * rng.normal(size=X.shape),
     "heavy tails": lambda rng, X, z: X + rng.standard_cauchy(X.shape) ** 3,
     "wild units": lambda rng, X, z: X * 10.0 ** rng.integers(-12, 13, size=X.shape[1]),
-    "one far point": _one_far_point,
+    "one far point": move_point_far_away,
     "offset": lambda rng, X, z: X + one_of(rng, [1e4, -1e8, 1e12, 1e16]),
     "large": lambda rng, X, z: X * one_of(rng, [1e50, 1e140, 1e150]),
     "small": lambda rng, X, z: X * one_of(rng, [1e-50, 1e-140, 1e-150]),
     "enormous": lambda rng, X, z: X * one_of(rng, [1e160, 1e200, 1e300]),
     "vanishing": lambda rng, X, z: X * one_of(rng, [1e-160, 1e-200, 1e-310]),
-    "empty cells": _empty_cells,
-    "not finite": _not_finite,
+    "empty cells": empty_random_cells,
+    "not finite": write_nonfinite_value,
     "no points": lambda rng, X, z: X[:0],
     "no columns": lambda rng, X, z: X[:, :0],
 }
 
 
-def _read_only(X: np.ndarray) -> np.ndarray:
+def make_read_only(X: np.ndarray) -> np.ndarray:
     """Forbid changes of the array."""
     X.setflags(write=False)
     return X
 
 
-def _as_float32(X: np.ndarray) -> np.ndarray:
+def to_float32(X: np.ndarray) -> np.ndarray:
     """Convert to single precision, in which large numbers become infinite."""
     with np.errstate(over="ignore"):
         return X.astype(np.float32)
 
 
-def _in_columns(X: np.ndarray) -> dict[str, np.ndarray]:
+def name_columns(X: np.ndarray) -> dict[str, np.ndarray]:
     """Return the columns with names, as tables need them."""
     return {f"x{d}": column for d, column in enumerate(X.T)}
 
 
 LAYOUTS: dict[str, Callable] = {
-    "float32": _as_float32,
+    "float32": to_float32,
     "big-endian": lambda X: X.astype(">f8"),
     "Fortran": np.asfortranarray,
-    "read-only": _read_only,
+    "read-only": make_read_only,
     "every other row of a larger array": lambda X: np.repeat(X, 2, axis=0)[::2],
     "columns of a wider table": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
     "reversed": lambda X: X[::-1].copy()[::-1],
     "lists": lambda X: X.tolist(),
     # scikit-learn refuses tables without columns with an unclear message of numpy.
-    "pandas": lambda X: pd.DataFrame(_in_columns(X)) if X.shape[1] else X,
-    "polars": lambda X: pl.DataFrame(_in_columns(X)) if X.shape[1] else X,
+    "pandas": lambda X: pd.DataFrame(name_columns(X)) if X.shape[1] else X,
+    "polars": lambda X: pl.DataFrame(name_columns(X)) if X.shape[1] else X,
 }

@@ -37,7 +37,7 @@ from cgmm.mixture import UPDATES
 from .points import Rng, draw_points, draw_sizes, one_of, write_into_random_cell
 from .relations import draw_relations
 
-# Largest tables of exact engines, for problems of more than twelve points.
+# Limit in bytes for tables of exact engines, used if there are more than twelve points.
 MAX_BYTES = 2**20
 
 

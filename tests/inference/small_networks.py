@@ -70,7 +70,7 @@ def enumerate_all(graph, unary):
 
 
 def queries(infer):
-    """Return the functions that an engine offers: marginals and, if it has it, the best state."""
+    """Return an engine's function for marginals and, if it exists, that for the best states."""
     return [infer, infer.most_probable] if infer.finds_best else [infer]
 
 

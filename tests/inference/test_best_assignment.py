@@ -30,7 +30,7 @@ def test_find_best_is_feasible_and_not_above_the_optimum(network, only_descent, 
     graph, unary = network
     marginals = np.random.default_rng(seed).random(unary.shape)
     with pytest.MonkeyPatch.context() as patch:
-        if only_descent:  # This turns elimination and the integer programme off.
+        if only_descent:  # These settings turn off elimination and the integer programme.
             patch.setattr(module, "MAX_STATES", 1)
             patch.setattr(module, "solve_program", lambda *_, **__: feasible.UNKNOWN)
         if enumerate_all(graph, unary) is None:
@@ -83,7 +83,7 @@ def test_find_best_improves_a_known_assignment_unless_it_breaks_a_relation():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_descent_comes_near_the_proved_optimum(seed):
-    """Compare losses against the unconstrained optimum: that of descent is at most doubled."""
+    """Both lose against the unconstrained optimum; descent loses at most twice as much."""
     graph, _, unary = draw_planted_problem(90, 4, 5, signal=1.5, seed=seed)
     proved, descended = (
         find_best(graph, unary, log_normalise(unary)[0], prove=prove) for prove in (True, False)

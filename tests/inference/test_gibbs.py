@@ -88,7 +88,7 @@ def test_every_chain_starts_at_a_feasible_state_even_if_greedy_assignment_fails(
 
 
 def test_errors_of_the_search_for_a_first_state(monkeypatch):
-    """An exhausted budget comes with a remedy, and an infeasible graph names its nodes."""
+    """The error names a remedy if the budget is exhausted, and nodes if the graph is infeasible."""
     monkeypatch.setattr(module, "MAX_SEARCH", 3)
     graph, _ = planted_colouring(150, 3, 5, 0)
     with pytest.raises(SearchBudgetError, match=r"not known.*preferences=np.column_stack"):

@@ -110,7 +110,7 @@ def test_belief_propagation_warns_if_and_only_if_it_did_not_converge(damping, st
             result = belief_propagation(graph, damping=damping, max_sweeps=300)(unary)
         assert len(caught) == (result.residual > 1e-7)
         if not caught:
-            # A fixed point is one for every damping.
+            # A fixed point of the messages does not depend on the damping.
             damped = belief_propagation(graph, damping=0.6, max_sweeps=2000)(unary)
             np.testing.assert_allclose(result.nodes, damped.nodes, atol=1e-5)
         if strength == 3.0 and damping == 0.0:
@@ -231,7 +231,7 @@ def test_many_hard_relations_do_not_make_the_tree_reweighted_bound_diverge(seed)
 
 @pytest.mark.parametrize("max_sweeps", [500, 7])
 def test_tree_reweighted_respects_cannot_links_against_strong_evidence(max_sweeps):
-    """Internally a cannot-link has a log-weight of -10 at first, less than these unaries of 60."""
+    """The engine first gives a cannot-link the log-weight -10, which unaries of 60 outweigh."""
     unary = np.zeros((4, 3))
     unary[:, 0] = [50.0, 60.0, 0.0, 1.0]
     exact = enumerate_all(make_ring(4), unary)

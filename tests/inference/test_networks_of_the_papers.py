@@ -22,8 +22,8 @@ def compute_treewidth(graph: nx.Graph) -> int:
     return treewidth_min_fill_in(graph)[0]
 
 
-def test_cost_grows_with_the_width_and_not_with_the_number_of_cannot_links():
-    """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable; the width decides.
+def test_cost_grows_with_the_treewidth_and_not_with_the_number_of_cannot_links():
+    """[shental2003, sect. 2.2] claims that O(N) cannot-links are tractable; treewidth decides.
 
     Random cubic graphs have 1.5 N edges and a growing treewidth. Groups of five connected points
     have more edges, but a treewidth of 4.
@@ -38,14 +38,14 @@ def test_cost_grows_with_the_width_and_not_with_the_number_of_cannot_links():
     assert widths[-1] > 20
 
 
-def test_relations_move_the_prior_of_a_tied_point_away_from_its_weight():
+def test_the_prior_of_a_cannot_linked_point_differs_from_its_weights():
     """[shental2003, sect. 2.2] reads α_l as p(z_i = l) given that the relations are satisfied."""
     for alpha, prior in (([0.6, 0.3, 0.1], [0.44, 0.39, 0.17]), ([0.85, 0.15], [0.5, 0.5])):
         linked = AUTO(make_cannot_links(nx.path_graph(2)))(np.log([alpha, alpha])).nodes[0]
         np.testing.assert_allclose(linked, prior, atol=0.005)
 
 
-def test_the_cliques_of_seven_blocks_are_stars():
+def test_the_cannot_links_of_seven_blocks_are_a_star():
     """[lu2007, sect. 5.2.1] links a block of bare ground to six of snow: a star, no cliques."""
     blocks = np.repeat([1, 0], [6, 1])
     star = class_set_stars(blocks, centre=0, random_state=0)
@@ -56,7 +56,7 @@ def test_the_cliques_of_seven_blocks_are_stars():
     assert {len(clique) for clique in nx.find_cliques(snow)} == {2}
 
 
-def test_a_star_and_a_path_of_fifty_cost_next_to_nothing():
+def test_inference_on_a_star_and_a_path_of_fifty_nodes_is_cheap():
     """[lu2007, sect. 3] gives M^|T| as the cost of a component T; the treewidth decides."""
     assert compute_treewidth(nx.star_graph(6)) == compute_treewidth(nx.path_graph(50)) == 1
     log_z = AUTO(make_cannot_links(nx.path_graph(50)))(np.zeros((50, 3))).log_z

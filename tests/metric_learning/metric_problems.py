@@ -25,7 +25,7 @@ def draw_stream(covariance, n_chunklets, size, seed=0):
 
 
 def largest_deviation(W, C):
-    """Return how far the variances of the transformed covariance C are from one, at most."""
+    """Return the largest deviation from one among the variances of C after the map W."""
     return abs(np.linalg.eigvalsh(W @ C @ W.T) - 1).max()
 
 

@@ -53,7 +53,7 @@ def sum_by_definition(L, V, pairs, floor=0.0):
 def test_objective_gradient_and_bound_equal_sums_over_pairs(
     diagonal, block_cells, singular, monkeypatch
 ):
-    """Listed pairs count as listed; pairs of coinciding points between groups do not count.
+    """All listed pairs count; pairs between groups count unless their points coincide.
 
     In the singular case only the first feature is used, and some points differ only in the others:
     the bound must stay finite and valid.

@@ -45,7 +45,7 @@ def iterate_step(step, W, C, n_steps=4_000, eta=0.02):
 
 
 def test_the_printed_bracket_is_not_algorithm_3_and_does_not_converge_to_a_whitening():
-    """The bracket is printed as W - y yᵗ in Algorithm 4; for one deviation it should be Algorithm 3.
+    """Algorithm 4 prints W - y yᵗ, which should agree with Algorithm 3 for a single deviation.
 
     Its only invertible fixed point, C⁻¹, is a saddle; from small starts W even vanishes. At a fixed
     point W = W C Wᵗ, so I = C Wᵗ. Near it E' = -Eᵗ C⁻¹, so that the off-diagonal part in C's

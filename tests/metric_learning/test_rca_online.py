@@ -74,7 +74,7 @@ def test_online_rca_warns_of_dependent_columns_and_leaves_directions_out():
     Z = np.column_stack([X, X @ [1, 2]])
     with pytest.warns(UserWarning, match="vary in 2 of 3 dimensions.*columns of transform have"):
         model = OnlineRCA(random_state=0).fit(Z, y)
-    # With every column scaled to unit variance, the directions left out are those of a pinv.
+    # With every column scaled to unit variance, a pseudo-inverse leaves out the same direction.
     units = np.diag(within_chunklet_covariance(Z, y))
     np.testing.assert_allclose(model.components_ @ (units * [1, 2, -1]), np.zeros(3), atol=1e-9)
     assert np.linalg.matrix_rank(model.components_, tol=1e-6) == 2

@@ -243,7 +243,7 @@ def test_elements_of_the_rotated_estimator_are_not_uncorrelated():
 
 
 def test_weight_ratio_is_the_change_of_relative_weights_of_principal_directions():
-    # [barhillel2005, eq. 13] by its expectations
+    # Estimate the expectations in [barhillel2005, eq. 13].
     rng = np.random.default_rng(0)
     variances = np.array([4.0, 1.0, 0.25])
     pairs = np.sqrt(variances) * rng.normal(size=(2, 200_000, 3))

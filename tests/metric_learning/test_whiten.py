@@ -40,7 +40,8 @@ def test_whitening_of_columns_in_very_different_units(decades):
 
 
 @pytest.mark.parametrize(
-    ("last_column", "settings", "rank"),  # Each column has a variance and a covariance.
+    # The last column has this (variance, covariance); the first has variance 1.
+    ("last_column", "settings", "rank"),
     [
         ([1e-20, 0], {}, 2),
         ([1e-20, 0], {"noise": np.array([0.0, 1e-9])}, 1),

@@ -41,7 +41,7 @@ def test_true_probabilities_are_calibrated_and_exaggerated_ones_are_not():
     outcomes = rng.random(20_000) < expit(log_odds)
     true, exaggerated = (reliability(expit(s * log_odds), outcomes) for s in (1, 3))
     z = (true.observed - true.predicted) / true.standard_error
-    # There are ten bins with about 2,000 cases each, so the sum is chi-square with 10 degrees.
+    # The sum over ten bins is chi-square distributed with ten degrees of freedom.
     assert (z**2).sum() < 30
     assert true.error < 0.01 < 0.1 < exaggerated.error
 

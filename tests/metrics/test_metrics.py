@@ -15,7 +15,7 @@ from cgmm import metrics
 
 @st.composite
 def labellings(draw, max_size=12, max_labels=4):
-    """Draw two random labellings of the same points, with integers from -1 on."""
+    """Draw two random labellings of the same points; labels are integers of at least -1."""
     n = draw(st.integers(2, max_size))
     label = st.integers(-1, max_labels - 2)
     return tuple(np.array(draw(st.lists(label, min_size=n, max_size=n))) for _ in range(2))

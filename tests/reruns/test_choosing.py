@@ -38,9 +38,9 @@ def test_true_means_and_covariances_have_the_requested_shape(shape, gap, deviati
     assert nearest_distance(truth.means) == pytest.approx(gap, rel=1e-10)
     # The means lie in a plane.
     assert np.linalg.matrix_rank(truth.means, tol=1e-8) <= 2
-    n_clusters = 2 if shape == "split" else 1  # in each class
-    assert np.bincount(truth.class_of).tolist() == [n_clusters] * n_classes
-    expected = np.tile(deviations, (n_clusters * n_classes, 1))
+    clusters_per_class = 2 if shape == "split" else 1
+    assert np.bincount(truth.class_of).tolist() == [clusters_per_class] * n_classes
+    expected = np.tile(deviations, (clusters_per_class * n_classes, 1))
     np.testing.assert_allclose(np.linalg.eigvalsh(truth.covariances) ** 0.5, expected, rtol=1e-9)
     same = np.allclose(truth.covariances, truth.covariances[0])
     assert same == (shape != "different")

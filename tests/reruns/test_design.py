@@ -35,14 +35,14 @@ def test_tasks_have_the_settings_and_realisations_of_the_paper_by_default():
 # ---------------------------------------------------------------------------- attempts
 
 
-def raises(error):
-    """Return a function that raises an error."""
+def fail_with(error):
+    """Return a function that raises the error."""
     return Mock(side_effect=error)
 
 
 @pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError, SearchBudgetError])
 def test_an_expected_error_becomes_a_result_without_value_for_each_quantity(error):
-    rows = attempt("rash", ("a", "b"), raises(error("it is singular. Use more points.")))
+    rows = attempt("rash", ("a", "b"), fail_with(error("it is singular. Use more points.")))
     assert [row[:3] for row in rows] == [("rash", "a", None), ("rash", "b", None)]
     assert {r.reason for r in rows} == {f"{error.__name__}: it is singular"}
 
@@ -50,7 +50,7 @@ def test_an_expected_error_becomes_a_result_without_value_for_each_quantity(erro
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), KeyError("a bug")])
 def test_programming_errors_are_not_recorded_as_failures(error):
     with pytest.raises(type(error)):
-        attempt("rash", ("a",), raises(error))
+        attempt("rash", ("a",), fail_with(error))
 
 
 def test_warnings_are_recorded_once_beside_the_value():

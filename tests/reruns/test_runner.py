@@ -66,7 +66,7 @@ def test_interrupted_runs_are_continued_even_after_an_incomplete_line(tmp_path):
     assert len(last_run.calls) == 8 - (3 - 1 + 2)
 
 
-def test_more_realisations_are_added_and_fresh_starts_from_the_beginning(tmp_path):
+def test_more_realisations_are_added_and_the_option_fresh_starts_over(tmp_path):
     expected = run_and_read(TOY, tmp_path / "in_one_run")
     run_and_read(TOY, tmp_path, realisations=1, quick=True)
     longer_run = InterruptedDraw()

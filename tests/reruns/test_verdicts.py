@@ -188,7 +188,7 @@ def test_a_claim_that_matches_no_row_or_several_is_refused():
     ],
 )
 def test_read_comparisons_refuses_invalid_entries_by_name(tmp_path, line, message):
-    """Replace one line of the first entry; the message names the entry or the wrong value."""
+    """Replace one line of the first comparison; the message names the fault."""
     name, text = re.search(r"\w+", line)[0], COMPARISONS.read_text(encoding="utf-8")
     entry = "[[comparison]]" + text.split("[[comparison]]")[1]
     path = tmp_path / "comparisons.toml"
@@ -207,7 +207,7 @@ def test_a_statement_shows_the_written_verdict_only_if_it_differs():
     assert right == wrong[:-1]
 
 
-def test_the_command_repeats_changed_verdicts_at_the_end(monkeypatch, capsys):
+def test_the_command_lists_changed_verdicts_again_at_the_end(monkeypatch, capsys):
     first, kept, *_ = read_comparisons(COMPARISONS)
     flipped = first._replace(verdict="partly")
     monkeypatch.setattr(__main__, "read_comparisons", lambda path: [flipped, kept])

@@ -25,7 +25,7 @@ def count_components(n_points, pairs):
 
 
 def assert_agrees(y, must_link, cannot_link):
-    """Check shapes and types of pairs, that none joins a point with itself, and the classes."""
+    """Check that pairs have the right form, join different points, and agree with classes."""
     for pairs in (must_link, cannot_link):
         assert pairs.shape == (len(pairs), 2)
         assert pairs.dtype == np.int64
@@ -55,7 +55,7 @@ def test_teachers_relate_all_pairs_or_as_few_as_imply_them(y, n_teachers, data, 
     assert class_pairs == {frozenset(y[pair].tolist()) for pair in full.cannot_link}
 
 
-def test_teachers_choose_all_points_and_pairs_until_all_pairs_equally_often():
+def test_teachers_draws_points_and_pairs_until_draws_pairs_uniformly():
     relations = scenarios.teachers(np.zeros(10, dtype=int), 5000, 2, random_state=0)
     counts = np.bincount(relations.must_link.ravel(), minlength=10)
     # Each count is binomial(5000, 0.2) with standard deviation 28.
@@ -78,7 +78,7 @@ def test_expected_chunklet_size_equals_that_of_the_paper_and_of_a_binomial():
     np.testing.assert_allclose(ours, printed, rtol=1e-12)
     assert round(ours[2], 1) == 2.9
     assert scenarios.expected_chunklet_size(1e-9) == pytest.approx(2.0, rel=1e-9)
-    # For a given number of classes it is the mean of a binomial that is at least two.
+    # With a given number of classes the size is binomial, given that it is at least two.
     p = binom(6, 1 / 3).pmf(np.arange(7))
     expected = np.arange(2, 7) @ p[2:] / p[2:].sum()
     assert scenarios.expected_chunklet_size(2, 3) == pytest.approx(expected, rel=1e-12)

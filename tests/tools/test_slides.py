@@ -27,7 +27,7 @@ def test_slides_of_a_chapter_are_8_to_12_fit_and_need_no_other_file(name, page, 
     loaded = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
     assert [url for url in loaded if not url.startswith("data:")] == []
     assert re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*|url\((?!data:|#)", text) == []
-    assert text.count("<script") == 1  # It changes slides.
+    assert text.count("<script") == 1  # The only script changes slides.
     assert page.locator("img:not([alt]), img[alt='']").count() == 0
     words = page.locator("body").inner_text()
     assert re.findall(r"\{[a-z:]+\}`|\]\(|\$|:label:|\bth[mx]-\d|\bfig-\d|\beq-\d", words) == []
