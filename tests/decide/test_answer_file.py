@@ -85,8 +85,9 @@ def test_an_incomplete_header_is_written_again(path):
 def test_the_file_only_grows_and_reading_it_replays_all_events(path):
     file, sizes = AnswerFile(path, X), []
     events = [
-        (file.add_answer, make_answer(0)), (file.add_answer, make_answer(1)), (file.withdraw_answer, 0),
-        (file.add_answer, make_answer(2)), (file.revise_answer, 2, "different"), (file.withdraw_answer, 7),
+        (file.add_answer, make_answer(0)), (file.add_answer, make_answer(1)),
+        (file.withdraw_answer, 0), (file.add_answer, make_answer(2)),
+        (file.revise_answer, 2, "different"), (file.withdraw_answer, 7),
     ]  # fmt: skip
     for method, *arguments in events:
         before = path.read_bytes()
