@@ -1,4 +1,4 @@
-"""Check EM with labels and relations against sums over all assignments."""
+"""Compare the E-step with labels and relations with sums over all assignments of the points."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from answers import true_relations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mixture_problems import random_mixture
+from mixture_problems import draw_parameters
 
 from cgmm import primer
 from cgmm.inference import ENGINES
@@ -17,8 +17,11 @@ from cgmm.network import SideInformation
 AUTO = ENGINES["auto"]
 
 
-def random_relations(rng, n_samples, n_components):
-    """Draw arguments of ``build``, of every kind, consistent with a hidden assignment."""
+def draw_side_information(rng, n_samples, n_components):
+    """Draw side information of every kind that agrees with a hidden assignment.
+
+    Return arguments of ``SideInformation.build``.
+    """
     truth = rng.integers(n_components, size=n_samples)
     pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
     soft = pairs[rng.random(len(pairs)) < 0.2]
@@ -33,15 +36,15 @@ def random_relations(rng, n_samples, n_components):
     }
 
 
-def by_enumeration(X, theta, relations):
-    """Return responsibilities and evidence from all K^N assignments of points, without a graph."""
+def enumerate_posterior(X, theta, relations):
+    """Compute responsibilities and log-evidence from all K^N assignments of the points."""
     n, K = len(X), len(theta.weights)
     z = np.array(list(itertools.product(range(K), repeat=n)))
-    counted = np.arange(n)
+    sampled = np.arange(n)
     if relations["sampling"] == "chunklets":
-        counted = np.unique(primer.closure(n, relations["must_link"]), return_index=True)[1]
-    # Products of these leave the range of ordinary floats.
-    prior = theta.weights[z[:, counted]].astype(np.longdouble).prod(axis=1)
+        sampled = np.unique(primer.closure(n, relations["must_link"]), return_index=True)[1]
+    # Products of these would overflow or underflow in double precision.
+    prior = theta.weights[z[:, sampled]].astype(np.longdouble).prod(axis=1)
     for name, together in (("must_link", True), ("cannot_link", False)):
         i, j = relations[name].T
         prior *= ((z[:, i] == z[:, j]) == together).all(axis=1)
@@ -59,16 +62,16 @@ def by_enumeration(X, theta, relations):
 @given(seed=st.integers(0, 10**6), n_components=st.integers(2, 3))
 def test_e_step_equals_the_sum_over_all_assignments_of_points(seed, n_components):
     rng = np.random.default_rng(seed)
-    X, theta = 2 * rng.normal(size=(6, 2)), random_mixture(rng, n_components, 2)
-    relations = random_relations(rng, 6, n_components)
+    X, theta = 2 * rng.normal(size=(6, 2)), draw_parameters(rng, n_components, 2)
+    relations = draw_side_information(rng, 6, n_components)
     side = SideInformation.build(6, **relations)
-    expected, evidence = by_enumeration(X, theta, relations)
-    # The network knows which parts of the prior's normaliser cancel; both routes to it agree.
-    routes = (None, Prior(side, AUTO).log_z)
-    for name, route in itertools.product(("auto", "junction_tree", "enumerate"), routes):
+    expected, evidence = enumerate_posterior(X, theta, relations)
+    # By default the E-step computes only those parts of log Z_prior that do not cancel.
+    normalisers = (None, Prior(side, AUTO).log_z)
+    for name, log_z in itertools.product(("auto", "junction_tree", "enumerate"), normalisers):
         infer = ENGINES[name](side.graph)
-        posterior = e_step(X, theta, side, infer, log_z_prior=route)
-        # Sums of 729 products of a dozen factors allow an error of a few hundred roundings.
+        posterior = e_step(X, theta, side, infer, log_z_prior=log_z)
+        # The sums have up to 729 products of a dozen factors, so rounding errors add up.
         np.testing.assert_allclose(posterior.responsibilities, expected, rtol=1e-9, atol=1e-13)
         assert posterior.log_evidence == pytest.approx(evidence, rel=1e-10, abs=1e-10)
         nodes = np.array([expected[side.node_of == j][0] for j in range(side.n_nodes)])
@@ -78,7 +81,7 @@ def test_e_step_equals_the_sum_over_all_assignments_of_points(seed, n_components
 @pytest.mark.parametrize("sign", ["must_link", "cannot_link"])
 def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
     rng = np.random.default_rng(5)
-    X, theta = rng.normal(size=(8, 2)), random_mixture(rng, 2, 2)
+    X, theta = rng.normal(size=(8, 2)), draw_parameters(rng, 2, 2)
     pairs = np.array([[0, 1], [2, 3], [3, 4]])
     hard = SideInformation.build(8, **{sign: pairs})
     exact = e_step(X, theta, hard, AUTO(hard.graph))
@@ -91,15 +94,15 @@ def test_a_soft_relation_becomes_the_hard_one_as_its_weight_grows(sign):
         assert distance < previous or distance < 1e-12
         previous = distance
     assert previous < 1e-12
-    # The evidence, too, converges: both log Z grow, and their difference has the hard limit.
+    # Both normalisers grow with the weight, but their difference, the evidence, converges.
     assert posterior.log_evidence == pytest.approx(exact.log_evidence, abs=1e-9)
 
 
-def test_sampling_changes_the_prior_of_a_chunklet_alone():
+def test_prior_of_a_chunklet_is_a_power_of_the_weight_if_points_are_sampled():
     theta = Parameters(np.array([0.9, 0.1]), np.zeros((2, 1)), np.ones((2, 1, 1)))
     X = np.zeros((3, 1))
-    for sampling, power in (("points", 3), ("chunklets", 1)):
+    for sampling, exponent in (("points", 3), ("chunklets", 1)):
         side = SideInformation.build(3, must_link=[[0, 1], [1, 2]], sampling=sampling)
         r = e_step(X, theta, side, AUTO(side.graph)).responsibilities
-        odds = (0.9 / 0.1) ** power
+        odds = (0.9 / 0.1) ** exponent
         np.testing.assert_allclose(r, np.tile([odds, 1], (3, 1)) / (1 + odds), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Test scikit-learn's conventions, the attributes of a fit, and difficult data."""
+"""Test that the estimators follow scikit-learn's conventions, also with difficult data."""
 
 import numpy as np
 import pytest
@@ -13,18 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cgmm.mixture.problem
-from cgmm import (
-    MMC,
-    RCA,
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    MixedMixture,
-    OnlineRCA,
-    Parameters,
-    PCKMeans,
-    SemiSupervisedGaussianClassifier,
-)
+from cgmm import ConstrainedCategoricalMixture, ConstrainedGaussianMixture
 from cgmm.mixture import POOLINGS, em
 from cgmm.network import PairsAmong
 
@@ -36,40 +25,51 @@ X = load_iris().data
 BLOBS = CENTRES + np.random.default_rng(0).normal(size=(120, 2))
 
 
-# scikit-learn exempts its own semi-supervised classifiers from the class -1 by their names.
-UNKNOWN = {"check_classifiers_classes": "y = -1 means unknown, and is no class"}
-COPIES = "check_sample_weight_equivalence_on_dense_data"
-DRAWS = {COPIES: "draws of a start know no weights, as those of scikit-learn's KMeans"}
-EXPECTED = {
-    ConstrainedCategoricalMixture: {COPIES: "its numbers lie between 0 and 1"},
-    SemiSupervisedGaussianClassifier: UNKNOWN,
-    COPKMeans: DRAWS,
-    PCKMeans: DRAWS,
+# scikit-learn exempts only its own semi-supervised classifiers from this check.
+FAILURES_OF_CLASSIFIER = {"check_classifiers_classes": "y = -1 means unknown, and is no class"}
+EQUIVALENCE = "check_sample_weight_equivalence_on_dense_data"
+FAILURES_OF_RANDOM_STARTS = {
+    EQUIVALENCE: "initial points are drawn without weights, as in scikit-learn's KMeans"
 }
-EVERY = [ConstrainedGaussianMixture, MixedMixture, *EXPECTED, RCA, OnlineRCA, MMC]
+EXPECTED_FAILURES = {
+    ConstrainedCategoricalMixture: {EQUIVALENCE: "the check uses numbers between 0 and 1"},
+    cgmm.SemiSupervisedGaussianClassifier: FAILURES_OF_CLASSIFIER,
+    cgmm.COPKMeans: FAILURES_OF_RANDOM_STARTS,
+    cgmm.PCKMeans: FAILURES_OF_RANDOM_STARTS,
+}
+ESTIMATORS = [
+    ConstrainedGaussianMixture,
+    cgmm.MixedMixture,
+    *EXPECTED_FAILURES,
+    cgmm.RCA,
+    cgmm.OnlineRCA,
+    cgmm.MMC,
+]
 
 
-# Labels of these checks are not made for metric learning, so some ranks are deficient.
+# The labels of some checks give metric learners within-class scatter of deficient rank.
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [*(make() for make in EVERY), ConstrainedGaussianMixture(2), MixedMixture(2)],
+    [*(make() for make in ESTIMATORS), ConstrainedGaussianMixture(2), cgmm.MixedMixture(2)],
     expected_failed_checks=lambda estimator: (
-        DRAWS if getattr(estimator, "n_components", 1) == 2 else EXPECTED.get(type(estimator), {})
+        FAILURES_OF_RANDOM_STARTS
+        if getattr(estimator, "n_components", 1) == 2
+        else EXPECTED_FAILURES.get(type(estimator), {})
     ),
 )
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
-# ------------------------------------------------------------------ what is stored
+# ------------------------------------------------------------------ fitted attributes
 
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
-def test_fit_equals_scikit_learn_from_the_same_start(covariance_type, reg_covar):
-    """Compare the path of the evidence, its end, and the predictions for points."""
+def test_fit_without_side_information_equals_scikit_learn(covariance_type, reg_covar):
+    """Compare parameters, the path of the evidence, and predictions."""
     pool = POOLINGS[covariance_type]
-    start = Parameters(np.full(3, 1 / 3), X[[0, 60, 120]], np.stack([np.eye(4)] * 3))
+    start = cgmm.Parameters(np.full(3, 1 / 3), X[[0, 60, 120]], np.stack([np.eye(4)] * 3))
     precisions = pool.combine(np.ones(3), start.covariances)
     init = {"full": precisions, "tied": np.eye(4), "diag": np.ones((3, 4)), "spherical": np.ones(3)}
     options = {
@@ -83,10 +83,10 @@ def test_fit_equals_scikit_learn_from_the_same_start(covariance_type, reg_covar)
     np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-8)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
     for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-        mine, yours = getattr(ours, name), getattr(theirs, name)
-        assert mine.shape == yours.shape
-        # Entries that cancel, against precisions of up to about 100.
-        np.testing.assert_allclose(mine, yours, rtol=1e-7, atol=1e-7)
+        # Some entries are differences of numbers up to about 100, so an absolute tolerance is used.
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(theirs, name), rtol=1e-7, atol=1e-7, strict=True
+        )
     np.testing.assert_allclose(ours.history_ / len(X), theirs.lower_bounds_, rtol=1e-9)
     assert ours.lower_bound_ == pytest.approx(ours.score(X), rel=1e-12)
     assert ours.bic(X) == pytest.approx(theirs.bic(X), rel=1e-10)
@@ -114,29 +114,29 @@ test_impossible_starts_are_refused = refused(
 )
 
 
-# ------------------------------------------------------------------ warnings and interruption
+# ------------------------------------------------------------------ failed runs
 
 
 def test_a_failed_run_does_not_end_the_others(monkeypatch):
     starts = []
 
-    def sometimes(data, theta, *args, **kwargs):
+    def fail_in_second_run(data, theta, *args, **kwargs):
         starts.append(theta.means.tobytes())
         if len(starts) == 2:
             raise ValueError("the covariance of component 0 is not positive definite")
         return em(data, theta, *args, **kwargs)
 
-    monkeypatch.setattr(cgmm.mixture.problem, "em", sometimes)
+    monkeypatch.setattr(cgmm.mixture.problem, "em", fail_in_second_run)
     with pytest.warns(ConvergenceWarning, match="run 1 of 3 failed: the covariance"):
         model = ConstrainedGaussianMixture(3, init_params="random", random_state=0, n_init=3).fit(X)
     assert len(starts) == len(set(starts)) == 3
     assert np.isfinite(model.log_evidence_)
 
 
-# ------------------------------------------------------------------ criteria
+# ------------------------------------------------------------------ information criteria
 
 
-def test_an_engine_without_evidence_has_no_criterion_of_the_fit():
+def test_criteria_of_a_fit_need_an_engine_with_evidence():
     model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=0.05)
     model.fit(BLOBS, cannot_link=[[0, 40]])
     for criterion in (model.bic, model.aic):
@@ -155,17 +155,18 @@ def test_an_engine_without_evidence_has_no_criterion_of_the_fit():
     ("make", "X"),
     [(ConstrainedGaussianMixture, BLOBS), (ConstrainedCategoricalMixture, (BLOBS > 1) * 1)],
 )
-def test_a_warm_start_goes_on_where_the_last_fit_ended(make, X):
+def test_a_warm_start_continues_the_previous_fit(make, X):
     links = {"cannot_link": [[0, 40], [1, 80]]}
     once = make(3, tol=0.0, random_state=0, max_iter=9).fit(X, **links)
     twice = make(3, tol=0.0, random_state=0, max_iter=4, warm_start=True).fit(X, **links)
-    first = twice.history_
+    first_history = twice.history_
     twice.set_params(max_iter=5, n_init=3).fit(X, **links)
-    np.testing.assert_allclose(np.concatenate([first, twice.history_]), once.history_, rtol=1e-12)
+    history = np.concatenate([first_history, twice.history_])
+    np.testing.assert_allclose(history, once.history_, rtol=1e-12)
     np.testing.assert_allclose(twice.weights_, once.weights_, rtol=1e-12)
 
 
-def test_a_warm_start_of_another_shape_is_refused():
+def test_a_warm_start_with_other_components_or_columns_is_refused():
     model = ConstrainedGaussianMixture(3, warm_start=True, random_state=0).fit(BLOBS)
     with pytest.raises(ValueError, match=r"a fit of 3 components in 2 columns.*has 2 in 2"):
         model.set_params(n_components=2).fit(BLOBS)
@@ -174,11 +175,11 @@ def test_a_warm_start_of_another_shape_is_refused():
     model.set_params(warm_start=False).fit(BLOBS[:, :1])
 
 
-# ------------------------------------------------------------------ K-means as the start
+# ------------------------------------------------------------------ initialisation by K-means
 
 
-def test_the_start_by_kmeans_is_that_of_scikit_learn():
-    """In pure noise, another number of runs would end elsewhere."""
+def test_kmeans_initialisation_equals_scikit_learn():
+    """Use pure noise, in which K-means with another number of restarts would end elsewhere."""
     noise = np.random.default_rng(0).normal(size=(120, 2))
     options = {"init_params": "kmeans", "random_state": 4, "max_iter": 1}
     ours, theirs = (
@@ -187,22 +188,22 @@ def test_the_start_by_kmeans_is_that_of_scikit_learn():
     np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-9)
 
 
-# ------------------------------------------------------------------ poor data
+# ------------------------------------------------------------------ difficult data
 
 
-def fit(X, n_components=2, **params):
+def fit_mixture(X, n_components=2, **params):
     return ConstrainedGaussianMixture(n_components, random_state=0, **params).fit(X)
 
 
-def test_tiny_scale_with_the_default_regularisation_is_an_error_not_a_ball():
+def test_reg_covar_above_the_variance_of_the_data_is_refused():
     with pytest.raises(ValueError, match="reg_covar=1e-06 exceeds the squared range"):
-        fit(BLOBS * 1e-8)
+        fit_mixture(BLOBS * 1e-8)
 
 
-# Rows before the third last are contracted and linked to it; in one block and in several.
+# The distant point is the third last. 12,100 points are processed in several blocks.
 @pytest.mark.parametrize("n_points", [50, 12_100])
 @pytest.mark.parametrize("kind", ["nothing", "must_link", "preferences"])
-def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):
+def test_error_names_the_row_of_a_point_without_finite_density(n_points, kind):
     row = n_points - 3
     known = {
         "nothing": {},
@@ -211,7 +212,9 @@ def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):
     }[kind]
     X = np.sign(np.random.default_rng(0).normal(size=(n_points, 1)))
     start = {"weights_init": [0.5, 0.5], "means_init": [[-1.0], [1.0]]}
-    narrow = fit(BLOBS[:, :1], **start).set_params(covariances_init=np.full((2, 1, 1), 1e-290))
+    narrow = fit_mixture(BLOBS[:, :1], **start).set_params(
+        covariances_init=np.full((2, 1, 1), 1e-290)
+    )
     named = rf"(row|point) {row} has (no possible|only)"
     X[row] = 1e200
     with pytest.raises(ValueError, match=named):
@@ -221,8 +224,8 @@ def test_a_point_too_far_for_a_density_is_named_by_its_row(n_points, kind):
         narrow.fit(X, **known)
 
 
-def test_a_search_over_a_pipeline_that_routes_relations_scores_numbers():
-    """Pipelines hand sample_weight to score; without it every score would be NaN."""
+def test_grid_search_over_a_pipeline_with_routed_relations_has_finite_scores():
+    """A pipeline passes ``sample_weight`` to ``score``, which must accept it to return numbers."""
     pairs = PairsAmong([[i, i + 1] for i in range(0, 40, 2)], len(BLOBS))
     with config_context(enable_metadata_routing=True):
         model = ConstrainedGaussianMixture(3, random_state=0).set_fit_request(must_link=True)
@@ -233,9 +236,6 @@ def test_a_search_over_a_pipeline_that_routes_relations_scores_numbers():
         )
         search.fit(BLOBS, must_link=pairs)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    counted = np.repeat([0, 3], 60)
-    fitted = search.best_estimator_
-    densities = fitted.score_samples(BLOBS)
-    assert fitted.score(BLOBS, sample_weight=counted) == pytest.approx(
-        np.average(densities, weights=counted)
-    )
+    weights, fitted = np.repeat([0, 3], 60), search.best_estimator_
+    expected = np.average(fitted.score_samples(BLOBS), weights=weights)
+    assert fitted.score(BLOBS, sample_weight=weights) == pytest.approx(expected)

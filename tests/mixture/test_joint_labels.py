@@ -1,4 +1,4 @@
-"""labels_ break no hard relation; runs are compared, and chains of samplers are judged."""
+"""Test fits with approximate engines: feasible labels, restarts, convergence and warnings."""
 
 import warnings
 from functools import partial
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from answers import true_relations
 from hard_graphs import planted_colouring
-from mixture_problems import groups
+from mixture_problems import draw_groups
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,60 +26,61 @@ from cgmm.numerics import warn_caller
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def ignores_unaries(graph):
+def ignore_relations(graph):
     """Return a user's engine that ignores relations and reports no log Z."""
     return lambda unary: Marginals(softmax(unary, axis=1), np.nan, exact=False)
 
 
-brief = partial(gibbs, n_sweeps=20, burn_in=10, n_chains=2)
-ANSWERS = {
+brief_gibbs = partial(gibbs, n_sweeps=20, burn_in=10, n_chains=2)
+INFERENCES = {
     **ENGINES,
-    "gibbs": brief,
+    "gibbs": brief_gibbs,
     "spanning_tree": "spanning_tree",
-    "an engine that is deaf": ignores_unaries,
+    "no relations": ignore_relations,
 }
 
 
 def fit_model(engine, X, known, **settings):
+    """Fit with weights that ignore relations, and a small number of iterations."""
     settings = {"weights": "ignore", "random_state": 0, "max_iter": 4, **settings}
     return ConstrainedGaussianMixture(3, inference=engine, **settings).fit(X, **known)
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", INFERENCES)
 @pytest.mark.parametrize("n_pairs", [600, 1000, 5000])
 def test_no_engine_breaks_hard_relations(name, n_pairs):
-    """Other engines may refuse such a network before any work; these three may not."""
-    X, z = groups(0, 900, spread=1.5)
+    """Sampling, spanning trees and a user's engine may not refuse the network as too costly."""
+    X, z = draw_groups(0, 900, spread=1.5)
     known = true_relations(np.random.default_rng(0), z, n_pairs)
     try:
-        model = fit_model(ANSWERS[name], X, known)
+        model = fit_model(INFERENCES[name], X, known)
     except NetworkError:
-        assert name not in ("gibbs", "spanning_tree", "an engine that is deaf")
+        assert name not in ("gibbs", "spanning_tree", "no relations")
     else:
         assert broken_relations(model.labels_, **known) == (0, 0)
 
 
-def test_labels_say_whether_they_are_known_to_be_the_best():
-    X, z = groups(0, spread=1.5)
-    chain = {"cannot_link": np.column_stack([np.arange(20), np.arange(1, 21)])}
-    chain["cannot_link"] = chain["cannot_link"][z[:20] != z[1:21]]
-    for engine in ("auto", brief, ignores_unaries, "spanning_tree"):
+def test_labels_are_exact_if_the_search_proves_it():
+    X, z = draw_groups(0, spread=1.5)
+    pairs = np.column_stack([np.arange(20), np.arange(1, 21)])
+    chain = {"cannot_link": pairs[z[:20] != z[1:21]]}
+    for engine in (brief_gibbs, ignore_relations):
         assert fit_model(engine, X, chain).labels_exact_
-    exact = fit_model("auto", X, chain)
-    forest = fit_model("spanning_tree", X, chain)
+    exact, forest = (fit_model(engine, X, chain) for engine in ("auto", "spanning_tree"))
+    assert exact.labels_exact_
+    assert forest.labels_exact_
     np.testing.assert_array_equal(forest.labels_, exact.labels_)
     assert fit_model("gibbs", X, {}).labels_exact_
 
 
 def test_unconverged_inference_warns_with_a_working_remedy(monkeypatch):
     graph, _ = planted_colouring(300, 3, 5, 0)
-    X, _ = groups(1, 300, spread=1.5)
+    X, _ = draw_groups(1, 300, spread=1.5)
     monkeypatch.setattr(module, "find_best", partial(module.find_best, max_search=3))
-    fit = partial(
-        fit_model, ignores_unaries, X, init_params="k-means++"
-    )  # which searches nothing itself
-    # An assignment found before the fit is used if the search after it finds none.
+    # The initialisation by k-means++ does not search for an assignment itself.
+    fit = partial(fit_model, ignore_relations, X, init_params="k-means++")
+    # If the search after the fit finds no assignment, the one found before the fit is used.
     labels = fit({"cannot_link": graph.edges}).labels_
     assert broken_relations(labels, None, graph.edges) == (0, 0)
     monkeypatch.setattr(module, "FIRST_SEARCH", 3)
@@ -91,95 +92,99 @@ def test_unconverged_inference_warns_with_a_working_remedy(monkeypatch):
     assert not fit(known).labels_exact_
 
 
-# ---------------------------------------------------------------------------- runs and chains
+# ------------------------------------------------------------------ restarts and convergence
 
 
-def test_runs_without_evidence_are_rated_by_the_likelihood_of_the_best_assignment(monkeypatch):
-    kept, rate = [], module.AssignmentModel.classification_likelihood
+def test_restarts_without_evidence_are_compared_by_the_best_assignment(monkeypatch):
+    rated, rate = [], module.AssignmentModel.classification_likelihood
 
-    def spy(self, points, run):
-        kept.append((rate(self, points, run), run))
-        return kept[-1][0]
+    def record(self, points, run):
+        rated.append((rate(self, points, run), run))
+        return rated[-1][0]
 
-    monkeypatch.setattr(module.AssignmentModel, "classification_likelihood", spy)
-    X, _ = groups(0, 40, spread=1.5)
+    monkeypatch.setattr(module.AssignmentModel, "classification_likelihood", record)
+    X, _ = draw_groups(0, 40, spread=1.5)
     plain = fit_model("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
-    assert max(score for score, _ in kept) == pytest.approx(40 * plain.score(X), rel=1e-10)
-    assert len(kept) == 3
+    assert max(score for score, _ in rated) == pytest.approx(40 * plain.score(X), rel=1e-10)
+    assert len(rated) == 3
+    # Runs of an engine with evidence are compared by it, so that nothing is rated.
     fit_model("independent", X, {}, n_init=3, init_params="random_from_data")
-    assert len(kept) == 3  # an engine that reports an evidence is not rated
-    kept.clear()
-    model = fit_model(brief, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
-    score, run = max(kept, key=lambda pair: pair[0])
+    assert len(rated) == 3
+    rated.clear()
+    model = fit_model(brief_gibbs, X, {"cannot_link": [[0, 1]]}, n_init=2, tol=0)
+    score, run = max(rated, key=lambda pair: pair[0])
     np.testing.assert_array_equal(model.means_, run.parameters.means)
     joint = log_joint(X, run.parameters)
-    pair = joint[0][:, None] + joint[1]
-    np.fill_diagonal(pair, -np.inf)
-    rest = np.logaddexp.reduce(joint[2:], axis=1).sum()
+    of_pair = joint[0][:, None] + joint[1]
+    np.fill_diagonal(of_pair, -np.inf)
+    of_others = np.logaddexp.reduce(joint[2:], axis=1).sum()
     # [shental2003, eq. 12]
     prior = np.log(1 - np.square(run.parameters.weights).sum())
-    assert score == pytest.approx(rest + pair.max() - prior, rel=1e-10)
+    assert score == pytest.approx(of_others + of_pair.max() - prior, rel=1e-10)
 
 
-def test_chains_that_had_not_mixed_are_warned_about_once_a_fit():
-    """Five points between two clumps are linked by 3 nats each, and no cluster move helps."""
+def test_chains_that_have_not_mixed_give_one_warning_for_a_fit():
+    """Single-site moves rarely move five strongly related points between two clumps."""
     X = np.concatenate([np.zeros((5, 1)), np.linspace(-6, -5, 9)[:, None]])
     X = np.concatenate([X, -X[5:]])
     pairs = np.column_stack(np.triu_indices(5, 1))
-    odds = {"preferences": np.column_stack([pairs, np.full(10, 3.0)])}
-    frozen = partial(gibbs, cluster_moves=False, n_chains=8, random_state=0)
+    known = {"preferences": np.column_stack([pairs, np.full(10, 3.0)])}
+    without_moves = partial(gibbs, cluster_moves=False, n_chains=8, random_state=0)
     model = ConstrainedGaussianMixture(
-        2, covariance_type="tied", inference=frozen, weights="ignore", tol=1.0, max_iter=9,
+        2, covariance_type="tied", inference=without_moves, weights="ignore", tol=1.0, max_iter=9,
         means_init=[[-5.5], [5.5]],
     )  # fmt: skip
     with pytest.warns(ConvergenceWarning, match="R-hat is .* worth .*n_sweeps=1000") as caught:
-        model.fit(X, **odds)
+        model.fit(X, **known)
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings(action="error"):
-        model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **odds)
+        model.set_params(inference=partial(gibbs, n_sweeps=1000)).fit(X, **known)
 
 
-def test_one_number_that_has_not_mixed_is_enough_and_too_few_sweeps_are_not_judged():
+def test_chains_give_a_warning_if_any_quantity_has_not_mixed():
+    """A warning needs one quantity whose chains disagree, and enough sweeps to measure it."""
     mixed = np.random.default_rng(0).normal(size=(4, 100))
     apart = mixed + np.arange(4)[:, None]
-    nodes, best = np.zeros((1, 2)), np.zeros(1, dtype=int)
-    for log_weights, counts in ((mixed, [mixed, apart]), (apart, [mixed, mixed])):
+
+    def warn(log_weights, *counts):
+        nodes, best = np.zeros((1, 2)), np.zeros(1, dtype=int)
+        warn_about_chains(Chains(nodes, log_weights, np.stack(counts), best))
+
+    for quantities in ((mixed, mixed, apart), (apart, mixed, mixed)):
         with pytest.warns(ConvergenceWarning, match="R-hat is 1"):
-            warn_about_chains(Chains(nodes, log_weights, np.stack(counts), best))
+            warn(*quantities)
     with warnings.catch_warnings(action="error"):
-        warn_about_chains(Chains(nodes, mixed, np.stack([mixed, mixed]), best))
-        warn_about_chains(Chains(nodes, apart[:, :3], np.stack([apart, mixed])[..., :3], best))
+        warn(mixed, mixed, mixed)
+        warn(apart[:, :3], apart[:, :3], mixed[:, :3])
 
 
-def without_evidence(path):
-    """Return a sampler's posteriors along a path of the responsibility of one component in two."""
-    for share in path:
-        r = np.column_stack([share, 1 - share])
+def iterate_posteriors(path):
+    """Yield posteriors without evidence, given responsibilities (N,) of one of two components."""
+    for first in path:
+        r = np.column_stack([first, 1 - first])
         yield None, Posterior(r, r.sum(axis=0), np.nan)
 
 
 @pytest.mark.parametrize("noise", [1e-3, 2e-2])
-def test_a_run_ends_at_noise_and_not_at_a_trend(noise):
+def test_em_with_a_sampler_ends_if_only_noise_remains(noise):
     rng = np.random.default_rng(0)
-    at = 0.5 + noise * rng.normal(size=(60, 400))
-    moving = at + np.linspace(-0.4, 0.4, 60)[:, None]
-    creeping = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
-    # Large steps that return are not noise.
-    swing = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
+    stationary = 0.5 + noise * rng.normal(size=(60, 400))
+    moving = stationary + np.linspace(-0.4, 0.4, 60)[:, None]
+    converging = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
+    # Large steps back and forth are no sampling noise.
+    oscillating = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
     runs = [
-        follow(lambda _, path=path: without_evidence(path), tol=1e-6, max_iter=50)
-        for path in (at, moving, creeping, swing)
+        follow(lambda _, path=path: iterate_posteriors(path), tol=1e-6, max_iter=50)
+        for path in (stationary, moving, converging, oscillating)
     ]
     assert [run.converged for run in runs] == [True, False, False, False]
     assert runs[0].n_iter < 12
 
 
 def test_an_interrupted_e_step_is_discarded():
-    r = np.eye(2)
-
     def steps(number):
         for evidence in (-9.0, -5.0):
-            yield None, Posterior(r, r.sum(axis=0), evidence)
+            yield None, Posterior(np.eye(2), np.ones(2), evidence)
         warn_caller("not settled", ConvergenceWarning)
         raise KeyboardInterrupt
 
@@ -189,21 +194,21 @@ def test_an_interrupted_e_step_is_discarded():
 
 
 @pytest.mark.parametrize("is_stateful", [True, False])
-def test_each_run_applies_an_engine_anew_if_it_remembers_its_calls(is_stateful):
-    """Three runs of four E-steps each: no engine that remembers serves two of them."""
+def test_restarts_share_an_engine_only_if_it_is_stateless(is_stateful):
+    """Three restarts of four E-steps each share an engine only if it keeps no state."""
     n_calls = []
 
     def engine(graph):
-        place = len(n_calls)
+        number = len(n_calls)
         n_calls.append(0)
 
         def infer(unary):
-            n_calls[place] += 1
+            n_calls[number] += 1
             return Marginals(softmax(unary, axis=1), np.nan, exact=False)
 
         return Inference(infer, is_stateful=is_stateful)
 
     settings = {"n_init": 3, "max_iter": 3, "tol": 0.0, "init_params": "random"}
-    fit_model(engine, groups(0, 60)[0], {"cannot_link": [[0, 1]]}, **settings)
+    fit_model(engine, draw_groups(0, 60)[0], {"cannot_link": [[0, 1]]}, **settings)
     assert sum(n_calls) >= 12
     assert max(n_calls) < 8 if is_stateful else max(n_calls) >= 12

@@ -1,4 +1,8 @@
-"""Test the warnings about inputs that may be misread: folds, an index, certainties, labels in y."""
+"""Test the warnings about arguments whose meaning is easily mistaken.
+
+These are relations in cross-validation, tables with an index, certainties given as log-odds, and
+labels given as ``y`` where it is ignored.
+"""
 
 import re
 import sys
@@ -14,24 +18,14 @@ from sklearn.model_selection import (
     KFold,
     cross_val_predict,
     cross_val_score,
-    cross_validate,
     learning_curve,
-)  # fmt: skip
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cgmm.network
 import cgmm.scenarios
-from cgmm import (
-    MMC,
-    RCA,
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    OnlineRCA,
-    PCKMeans,
-    SemiSupervisedGaussianClassifier,
-)  # fmt: skip
+from cgmm import ConstrainedGaussianMixture, SemiSupervisedGaussianClassifier
 from cgmm.network import PairsAmong, positions
 from cgmm.scenarios import preferences, random_pairs, weight_from_certainty
 
@@ -44,6 +38,7 @@ MIXTURE = ConstrainedGaussianMixture(2, random_state=0)
 
 @pytest.fixture(autouse=True)
 def _no_other_warning():
+    """Turn any UserWarning that a test does not expect into an error."""
     with warnings.catch_warnings(action="error", category=UserWarning):
         yield
 
@@ -51,7 +46,7 @@ def _no_other_warning():
 # ---------------------------------------------------------------------------- cross-validation
 
 SPLITS = KFold(3, shuffle=True, random_state=0)
-WAYS = {
+PROCEDURES = {
     "search": lambda model, **known: GridSearchCV(model, {}, cv=SPLITS).fit(X, **known),
     "score": lambda model, **known: cross_val_score(model, X, cv=SPLITS, params=known),
     "predict": lambda model, **known: cross_val_predict(model, X, cv=SPLITS, params=known),
@@ -61,40 +56,42 @@ WAYS = {
 }
 
 
-class Witness(ConstrainedGaussianMixture):
-    """An estimator that records whether its must-links join points of one class."""
+class RecordingMixture(ConstrainedGaussianMixture):
+    """Estimator that records if its must-links connect points of one class."""
 
-    true: list = []
+    is_within_class: list = []
 
     def fit(self, X, y=None, *, must_link=None):
         first, second = X[np.asarray(must_link)].transpose(1, 0, 2)
-        Witness.true += [*(abs(first[:, 0] - second[:, 0]) < 3)]
+        # The classes are six standard deviations apart in every column.
+        RecordingMixture.is_within_class += [*(abs(first[:, 0] - second[:, 0]) < 3)]
         return super().fit(X, must_link=must_link)
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("n_pairs", [len(MUST), N * 2 // 3, N], ids=["P", "as a fold", "as N"])
-def test_pairs_among_rows_follow_them_into_every_fold_and_plain_ones_are_refused(way, n_pairs):
-    """If there are as many pairs as rows, scikit-learn selects from them; others stay unchanged."""
+@pytest.mark.parametrize("procedure", PROCEDURES)
+@pytest.mark.parametrize("n_pairs", [len(MUST), N * 2 // 3, N])
+def test_cross_validation_needs_pairs_among_instead_of_plain_pairs(procedure, n_pairs):
+    """scikit-learn selects rows of the pairs if there are as many as points, else it keeps all."""
     pairs = np.resize(MUST, (n_pairs, 2))
     refusal = pytest.raises(ValueError, match=r"cross-validation fits to some.*PairsAmong")
     with warnings.catch_warnings(action="ignore"), refusal:
-        WAYS[way](MIXTURE, must_link=pairs)
-    Witness.true = []
-    WAYS[way](Witness(2), must_link=PairsAmong(pairs, N))
-    assert len(Witness.true) > 5
-    # Two classes six deviations apart, so the class of a row can be read off its point.
-    assert np.mean(Witness.true) > 0.95
+        PROCEDURES[procedure](MIXTURE, must_link=pairs)
+    RecordingMixture.is_within_class = []
+    PROCEDURES[procedure](RecordingMixture(2), must_link=PairsAmong(pairs, N))
+    assert len(RecordingMixture.is_within_class) > 5
+    assert np.mean(RecordingMixture.is_within_class) > 0.95
 
 
-@pytest.mark.parametrize("metric", [RCA(), OnlineRCA(random_state=0), MMC(max_iter=3)])
-def test_metrics_in_pipelines(metric):
+@pytest.mark.parametrize(
+    "metric", [cgmm.RCA(), cgmm.OnlineRCA(random_state=0), cgmm.MMC(max_iter=3)]
+)
+def test_pipelines_of_metric_learners_need_pairs_among_in_cross_validation(metric):
     pipeline = make_pipeline(metric, SemiSupervisedGaussianClassifier())
-    known = {"must_link": MUST} | ({"cannot_link": CANNOT} if isinstance(metric, MMC) else {})
+    known = {"must_link": MUST} | ({"cannot_link": CANNOT} if isinstance(metric, cgmm.MMC) else {})
     plain, among = (
-        {f"{type(metric).__name__.lower()}__{key}": as_(pairs) for key, pairs in known.items()}
-        for as_ in (np.array, lambda pairs: PairsAmong(pairs, N))
+        {f"{type(metric).__name__.lower()}__{key}": convert(pairs) for key, pairs in known.items()}
+        for convert in (np.array, lambda pairs: PairsAmong(pairs, N))
     )
     with warnings.catch_warnings(action="ignore"):
         with pytest.raises(ValueError, match=r"cross-validation"):
@@ -102,7 +99,7 @@ def test_metrics_in_pipelines(metric):
         assert (cross_val_score(pipeline, X, y, cv=SPLITS, params=among) > 0.9).all()
 
 
-def test_routing_of_metadata():
+def test_cross_validation_with_metadata_routing_needs_pairs_among():
     plain, among = {"must_link": MUST}, {"must_link": PairsAmong(MUST, N)}
     unrouted = cross_val_score(MIXTURE, X, cv=SPLITS, params=among)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -113,17 +110,16 @@ def test_routing_of_metadata():
 
 
 @pytest.mark.parametrize("is_mask", [False, True])
-def test_plain_pairs_in_a_loop_over_folds_are_warned_of(is_mask):
-    """Row numbers below the size of a fold raise no error there, but mean other points."""
-    first_pairs, model = MUST[MUST.max(axis=1) < 30], COPKMeans(2, random_state=0)
+def test_plain_pairs_with_selected_rows_give_a_warning(is_mask):
+    """In a fold, row numbers of the whole table mean other points, and may raise no error."""
+    first_pairs, model = MUST[MUST.max(axis=1) < 30], cgmm.COPKMeans(2, random_state=0)
     for split in KFold(3, shuffle=True, random_state=0).split(X):
         rows = np.isin(np.arange(N), split[0]) if is_mask else split[0]
-        with pytest.warns(
-            UserWarning, match=r"the points are X\[rows\], and must_link is"
-        ) as caught:
+        message = r"the points are X\[rows\], and must_link is"
+        with pytest.warns(UserWarning, match=message) as caught:
             model.fit(X[rows], must_link=first_pairs)
         assert [warning.filename for warning in caught] == [__file__]
-        # Both remedies are silent, and mean different things.
+        # The two calls in the message give no warning, and differ in meaning.
         of_table, of_fold = (
             eval(text, {"cgmm": cgmm, "must_link": first_pairs, "X": X, "rows": rows})
             for text in re.findall(r"must_link=(cgmm\S+ [^ ]+?)\. ", str(caught[0].message) + " ")
@@ -135,7 +131,8 @@ def test_plain_pairs_in_a_loop_over_folds_are_warned_of(is_mask):
         np.testing.assert_array_equal(of_fold.pairs, first_pairs)
 
 
-def test_other_arrays_beside_the_points_are_no_selection_of_rows():
+def test_arrays_that_do_not_select_rows_give_no_warning():
+    """Index arrays and labels among the local variables of the caller give no warning."""
     order, part, labels = np.arange(N)[::-1], X[::2].copy(), y.copy()
     MIXTURE.fit(X[order][::-1], must_link=MUST)
     MIXTURE.fit(part, must_link=[[0, 29]])
@@ -143,38 +140,39 @@ def test_other_arrays_beside_the_points_are_no_selection_of_rows():
     assert len(labels) == len(order)
 
 
-def test_the_module_in_which_scikit_learn_selects_rows_is_the_one_that_is_looked_for():
-    """CONTRIBUTING.md explains it: if this fails, plain pairs in folds are silently wrong."""
+def test_scikit_learn_splits_rows_in_the_module_that_is_looked_for():
+    """The package recognises cross-validation by this module, as CONTRIBUTING.md explains."""
     modules = []
 
-    class Spy(ConstrainedGaussianMixture):
+    class StackRecorder(ConstrainedGaussianMixture):
         def fit(self, X, y=None):
             frame = sys._getframe()
             while frame := frame.f_back:
                 modules.append(frame.f_globals.get("__name__"))
             return super().fit(X)
 
-    for way in WAYS.values():
+    for run in PROCEDURES.values():
         modules.clear()
-        way(Spy(2))
-        assert cross_validate.__module__ in modules
+        run(StackRecorder(2))
+        assert sklearn.model_selection.cross_validate.__module__ in modules
 
 
 # ---------------------------------------------------------------------------- an index of X
 
 
-def test_integer_row_names_give_a_warning():
+def test_tables_with_an_integer_index_give_a_warning():
     table = pd.DataFrame(X, index=np.arange(N)[::-1])
     for fit in (MIXTURE.fit, SemiSupervisedGaussianClassifier().fit, MIXTURE.predict):
-        with pytest.warns(UserWarning, match="index of other integers, .* first is 59") as caught:
+        message = "index of other integers, .* first is 59"
+        with pytest.warns(UserWarning, match=message) as caught:
             fit(table, **({"y": y} if "Semi" in str(fit) else {}), must_link=MUST)
         assert caught[0].filename == __file__
-    # Both remedies are silent, and mean different things.
-    found = re.findall(
+    # The two calls in the message give no warning, and differ in meaning.
+    remedies = re.findall(
         r"must_link=(cgmm\S+ [^.]*\)|cgmm[^:]*?\))[. ]", str(caught[0].message) + " "
     )
     scope = {"cgmm": cgmm, "must_link": MUST, "X": table}
-    by_name, by_row = (eval(remedy, scope) for remedy in found)
+    by_name, by_row = (eval(remedy, scope) for remedy in remedies)
     np.testing.assert_array_equal(by_name, N - 1 - MUST)
     np.testing.assert_array_equal(by_row, MUST)
     MIXTURE.fit(table, must_link=by_name, cannot_link=positions(CANNOT, table.index))
@@ -191,33 +189,44 @@ def test_certainties_given_as_log_odds_give_a_warning():
         MIXTURE.predict(X, preferences=[[0, 1, 0.9], [1, 2, 0.7]])
 
 
-# ---------------------------------------------------------------------------- y that is ignored
+# ---------------------------------------------------------------------------- ignored y
 
-SOME = np.where(np.arange(N) % 3 == 0, y, -1)
-TEXTS = [None if k < 0 else "ab"[k] for k in SOME]
-KINDS = [ConstrainedGaussianMixture, COPKMeans, PCKMeans, ConstrainedCategoricalMixture]
-IGNORES = [make(2, random_state=0) for make in KINDS]
+PARTIAL_LABELS = np.where(np.arange(N) % 3 == 0, y, -1)
+TEXT_LABELS = [None if k < 0 else "ab"[k] for k in PARTIAL_LABELS]
+UNSUPERVISED = [
+    make(2, random_state=0)
+    for make in (
+        ConstrainedGaussianMixture,
+        cgmm.COPKMeans,
+        cgmm.PCKMeans,
+        cgmm.ConstrainedCategoricalMixture,
+    )
+]
 
 
-def points_for(model):
-    return (X > 3).astype(int) if isinstance(model, ConstrainedCategoricalMixture) else X
+def choose_points(model):
+    """Return the points, as categories for a categorical mixture."""
+    return (X > 3).astype(int) if isinstance(model, cgmm.ConstrainedCategoricalMixture) else X
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("labels", [SOME, SOME.astype(float), TEXTS, y, y == 1, list("ab") * 30])
-@pytest.mark.parametrize("model", IGNORES, ids=repr)
+@pytest.mark.parametrize(
+    "labels",
+    [PARTIAL_LABELS, PARTIAL_LABELS.astype(float), TEXT_LABELS, y, y == 1, list("ab") * 30],
+)
+@pytest.mark.parametrize("model", UNSUPERVISED, ids=repr)
 def test_ignored_labels_give_a_warning(model, labels):
     with pytest.warns(UserWarning, match="y is not read here") as caught:
-        model.fit(points_for(model), labels)
+        model.fit(choose_points(model), labels)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     remedy = re.search(r"(labels|must_link)=(cgmm.*\])", str(caught[0].message))
     known = eval(remedy[2] + ")" * (remedy[1] == "must_link"), {"cgmm": cgmm, "y": labels})
-    model.fit(points_for(model), **{remedy[1]: known})
+    model.fit(choose_points(model), **{remedy[1]: known})
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         *[
             {"X": pd.DataFrame(X, index=index), "must_link": MUST}
@@ -226,26 +235,26 @@ def test_ignored_labels_give_a_warning(model, labels):
         {"preferences": [[0, 1, 0.9], [1, 2, -0.9]]},
         {"preferences": [[0, 1, 0.9], [1, 2, 0.0]]},
         {"preferences": [[0, 1, weight_from_certainty(0.6)]]},
-        # Following the advice of the warning must not raise it again.
+        # The call that the warning recommends.
         {"preferences": preferences(MUST, CANNOT, certainty=0.512345)},
         {"preferences": []},
         *[{"y": k} for k in (None, X[:, 0], np.arange(N), 0 * y, X, np.full(N, -1), "none", 3)],
-        {"y": y, "labels": SOME},
+        {"y": y, "labels": PARTIAL_LABELS},
     ],
 )
-def test_unambiguous_input_gives_no_warning(given):
-    clone(MIXTURE).fit(**{"X": X} | given)
+def test_unambiguous_input_gives_no_warning(arguments):
+    clone(MIXTURE).fit(**{"X": X} | arguments)
 
 
-def test_pipelines_and_searches_by_y_are_silent():
+def test_pipelines_and_scores_that_use_y_give_no_warning():
     pipeline = make_pipeline(StandardScaler(), ConstrainedGaussianMixture(2, random_state=0))
     pipeline.fit(X, y)
     GridSearchCV(pipeline, {}, scoring="adjusted_rand_score").fit(X, y)
-    cross_val_score(pipeline, X, SOME)
+    cross_val_score(pipeline, X, PARTIAL_LABELS)
 
 
 def test_a_search_with_unknown_labels_warns_once():
     with warnings.catch_warnings(record=True, action="always") as caught:
-        GridSearchCV(MIXTURE, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, SOME)
-    found = [(str(warning.message)[:19], warning.filename) for warning in caught]
-    assert found == [("y is not read here:", __file__)]
+        GridSearchCV(MIXTURE, {"tol": [1e-3, 1e-4]}, cv=3).fit(X, PARTIAL_LABELS)
+    warned = [(str(warning.message)[:19], warning.filename) for warning in caught]
+    assert warned == [("y is not read here:", __file__)]

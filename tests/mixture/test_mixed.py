@@ -1,10 +1,9 @@
-"""Test tables of numbers and categories with empty cells in both."""
+"""Test mixtures of tables with columns of numbers and of categories, and with empty cells."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from every_assignment import every_assignment
 from refusals import refused
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
@@ -17,63 +16,48 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 K = 3
 
 
-def penguins(seed=0, n=240, share=0.1):
-    """Return a table with two columns of numbers and two of categories, and the groups."""
+def draw_penguins(seed=0, n=240, share=0.1):
+    """Draw a table with two columns of numbers and two of categories; return it and the groups."""
     rng = np.random.default_rng(seed)
     z = rng.integers(K, size=n)
     length, depth = (rng.normal(scale=2.0, size=K)[z] + rng.normal(size=n) for _ in range(2))
     island, sex = rng.choice(["A", "B", "C"], n), rng.choice(["f", "m"], n)
     island = np.where(rng.uniform(size=n) < 0.8, np.array(["A", "B", "C"])[z], island)
     columns = {"length": length, "island": island, "depth": depth, "sex": sex}
-    table = pd.DataFrame({name: of.astype(object) for name, of in columns.items()})
+    table = pd.DataFrame({name: column.astype(object) for name, column in columns.items()})
     is_empty = rng.uniform(size=table.shape) < share
     is_empty[is_empty.all(axis=1), 0] = False
     return table.mask(is_empty, None), z
 
 
-def joint_by_hand(model, table):
-    """Return (N, K) log π_k + log-density of the present cells."""
-    found = np.tile(np.log(model.weights_), (len(table), 1))
+def compute_log_joint(model, table):
+    """Return log π_k plus the log-densities of the observed cells, shape (N, K)."""
+    log_joint = np.tile(np.log(model.weights_), (len(table), 1))
     for i, (length, island, depth, sex) in enumerate(table.itertuples(index=False)):
         x = np.array([length, depth], dtype=float)
         o = ~np.isnan(x)
         for k in range(len(model.weights_)):
             if o.any():
-                inside = model.covariances_[k][np.ix_(o, o)]
-                found[i, k] += multivariate_normal(model.means_[k, o], inside).logpdf(x[o])
+                covariance = model.covariances_[k][np.ix_(o, o)]
+                log_joint[i, k] += multivariate_normal(model.means_[k, o], covariance).logpdf(x[o])
             for entry, column in ((island, 0), (sex, 1)):
                 if isinstance(entry, str):
-                    place = model.categories_[column].index(entry)
-                    found[i, k] += np.log(model.probabilities_[column][k, place])
-    return found
+                    code = model.categories_[column].index(entry)
+                    log_joint[i, k] += np.log(model.probabilities_[column][k, code])
+    return log_joint
 
 
-def test_density_is_the_product_over_present_cells():
-    table, _ = penguins()
+def test_density_is_the_product_over_observed_cells():
+    table, _ = draw_penguins()
     model = MixedMixture(K, random_state=0).fit(table)
-    by_hand = joint_by_hand(model, table)
-    np.testing.assert_allclose(model.score_samples(table), logsumexp(by_hand, axis=1), rtol=1e-9)
-    assert model.log_evidence_ == pytest.approx(logsumexp(by_hand, axis=1).sum())
+    expected = logsumexp(compute_log_joint(model, table), axis=1)
+    np.testing.assert_allclose(model.score_samples(table), expected, rtol=1e-9)
+    assert model.log_evidence_ == pytest.approx(expected.sum())
     assert model.bic(table) == pytest.approx(-2 * model.log_evidence_ + (2 + 15 + 9) * np.log(240))
 
 
-@pytest.mark.parametrize("mixture", [ConstrainedGaussianMixture, MixedMixture])
-def test_evidence_with_relations_is_the_sum_over_all_assignments(mixture):
-    table, _ = penguins(n=7, share=0.3)
-    if mixture is ConstrainedGaussianMixture:
-        table = table[["length", "depth"]].astype(float).fillna({"length": 40.0})
-    ties = {"must_link": [[0, 3]], "cannot_link": [[1, 2], [2, 4]]}
-    rows = [(0, 3, np.inf), (1, 2, -np.inf), (2, 4, -np.inf)]
-    model = mixture(2, reg_covar=0.5, random_state=0, max_iter=5).fit(table, **ties)
-    z, logs = every_assignment(model._read_new(table), model.parameters_, rows)
-    prior = np.log(model.weights_)[z].sum(axis=1)
-    assert model.log_evidence_ == pytest.approx(logsumexp(logs) - logsumexp(prior), abs=1e-8)
-    r = np.stack([np.exp(logs - logsumexp(logs)) @ (z == k) for k in range(2)], axis=1)
-    np.testing.assert_allclose(model.responsibilities_, r, atol=1e-8)
-
-
-def test_columns_of_one_kind_give_the_fits_of_the_other_mixtures():
-    table, z = penguins(share=0)
+def test_fits_of_columns_of_one_kind_equal_the_other_mixtures():
+    table, z = draw_penguins(share=0)
     r, options = np.eye(K)[z], {"tol": 1e-10, "max_iter": 500}
     numbers = table[["length", "depth"]].astype(float)
     ours = MixedMixture(K, init_params=r, **options).fit(numbers)
@@ -86,12 +70,12 @@ def test_columns_of_one_kind_give_the_fits_of_the_other_mixtures():
 
 
 @pytest.mark.parametrize("kind", ["numbers", "names", "mask", "categories", "polars", "array"])
-def test_tables_and_ways_to_name_their_columns_agree(kind):
-    table, z = penguins()
+def test_fit_does_not_depend_on_the_type_of_table(kind):
+    table, z = draw_penguins()
     expected = MixedMixture(K, init_params=np.eye(K)[z]).fit(table)
-    chosen = {"numbers": [1, 3], "names": ["island", "sex"], "mask": [False, True, False, True]}
+    arguments = {"numbers": [1, 3], "names": ["island", "sex"], "mask": [False, True, False, True]}
     model = MixedMixture(
-        K, init_params=np.eye(K)[z], categorical_features=chosen.get(kind, "from_dtype")
+        K, init_params=np.eye(K)[z], categorical_features=arguments.get(kind, "from_dtype")
     )
     if kind == "categories":
         table = table.astype({"island": "category", "length": "Float64", "depth": float})
@@ -99,58 +83,54 @@ def test_tables_and_ways_to_name_their_columns_agree(kind):
         table = pl.DataFrame({
             name: [None if pd.isna(entry) else entry for entry in table[name]] for name in table
         })  # fmt: skip
-    given = table.to_numpy() if kind == "array" else table
-    model.fit(given)
+    table = table.to_numpy() if kind == "array" else table
+    model.fit(table)
     assert model.log_evidence_ == pytest.approx(expected.log_evidence_, rel=1e-10)
     assert model.categories_ == [["A", "B", "C"], ["f", "m"]]
-    complete = model.impute(given)
-    assert type(complete) is type(given)
+    complete = model.impute(table)
+    assert type(complete) is type(table)
     assert not pd.isna(np.array(complete, dtype=object)).any()
-    assert list(getattr(complete, "columns", [])) == list(getattr(given, "columns", []))
+    assert list(getattr(complete, "columns", [])) == list(getattr(table, "columns", []))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
-def test_a_default_start_is_as_good_as_the_truth(share):
-    table, z = penguins(2, 300, share)
+def test_default_fit_of_a_mixed_table_reaches_the_maximum_at_the_truth(share):
+    table, z = draw_penguins(2, 300, share)
     truth = MixedMixture(K, init_params=np.eye(K)[z]).fit(table)
     model = MixedMixture(K, random_state=0).fit(table)
     assert model.log_evidence_ > truth.log_evidence_ - 1
 
 
-def test_labels_relations_and_weights_count():
-    table, z = penguins(1, 120)
-    known = np.where(np.arange(120) < 30, z, -1)
-    model = MixedMixture(K, random_state=0).fit(table, labels=known, cannot_link=[[40, 41]])
+def test_labels_relations_and_weights_are_used():
+    table, z = draw_penguins(1, 120)
+    labels = np.where(np.arange(120) < 30, z, -1)
+    model = MixedMixture(K, random_state=0).fit(table, labels=labels, cannot_link=[[40, 41]])
     assert (model.labels_[:30] == z[:30]).all()
     assert model.labels_[40] != model.labels_[41]
     new = table[40:43].reset_index(drop=True)
     assert len(set(model.predict(new, cannot_link=[[0, 1], [1, 2], [0, 2]]))) == 3
     r = np.eye(K)[z]
-    once, twice = (
-        MixedMixture(K, init_params=of, max_iter=5, tol=0) for of in (r, np.tile(r, (2, 1)))
+    weighted, repeated = (
+        MixedMixture(K, init_params=start, max_iter=5, tol=0) for start in (r, np.tile(r, (2, 1)))
     )
-    once.fit(table, sample_weight=np.full(120, 2.0))
-    twice.fit(pd.concat([table, table]))
-    assert once.log_evidence_ == pytest.approx(twice.log_evidence_, rel=1e-9)
+    weighted.fit(table, sample_weight=np.full(120, 2.0))
+    repeated.fit(pd.concat([table, table]))
+    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-9)
 
 
-def test_unknown_categories_are_refused_or_missing():
-    table, _ = penguins()
+def test_unknown_categories_are_refused_or_treated_as_missing():
+    table, _ = draw_penguins()
     model = MixedMixture(K, random_state=0).fit(table)
-    odd = table.head(3).copy()
-    odd.loc[1, "island"] = "D"
-    with pytest.raises(
-        ValueError, match="column 'island' of X holds 'D' in row 1, a category that"
-    ):
-        model.predict(odd)
+    unknown, missing = table.head(3).copy(), table.head(3).copy()
+    unknown.loc[1, "island"], missing.loc[1, "island"] = "D", None
+    with pytest.raises(ValueError, match="column 'island' of X holds 'D' in row 1, a category"):
+        model.predict(unknown)
     model.set_params(handle_unknown="missing")
-    missing = odd.copy()
-    missing.loc[1, "island"] = None
-    np.testing.assert_array_equal(model.predict_proba(odd), model.predict_proba(missing))
+    np.testing.assert_array_equal(model.predict_proba(unknown), model.predict_proba(missing))
 
 
-def test_samples_and_draws_have_the_distribution_of_the_mixture():
-    table, _ = penguins(share=0)
+def test_samples_and_imputed_draws_follow_the_mixture():
+    table, _ = draw_penguins(share=0)
     model = MixedMixture(K, random_state=0).fit(table)
     X, z = model.sample(20_000)
     refit = MixedMixture(K, init_params=np.eye(K)[z], max_iter=1).fit(X)
@@ -162,8 +142,8 @@ def test_samples_and_draws_have_the_distribution_of_the_mixture():
     np.testing.assert_allclose([(draws["island"] == c).mean() for c in "ABC"], expected, atol=0.03)
 
 
-def test_batches_of_complete_rows():
-    table, _ = penguins(share=0, n=600)
+def test_partial_fit_accepts_batches_of_complete_rows_only():
+    table, _ = draw_penguins(share=0, n=600)
     model = MixedMixture(K, random_state=0)
     for rows in np.split(np.arange(600), 6):
         model.partial_fit(table.iloc[rows])
@@ -173,16 +153,11 @@ def test_batches_of_complete_rows():
         model.partial_fit(table)
 
 
-TABLE = penguins()[0]
-NOWHERE = TABLE.mask(np.arange(240)[:, None] == [0] * 4, None)
-test_tables_that_cannot_be_read = refused(
-    lambda table, categorical_features="from_dtype": MixedMixture(
-        2, categorical_features=categorical_features
-    ).fit(table),
-    (
-        TABLE.assign(length=np.inf),
-        "column 'length' of X holds inf in row 0, but a number must not be infinity",
-    ),
+TABLE = draw_penguins()[0]
+EMPTY_ROW = TABLE.mask(np.arange(240)[:, None] == [0] * 4, None)
+test_unreadable_tables_and_columns_are_refused = refused(
+    lambda table, columns="from_dtype": MixedMixture(2, categorical_features=columns).fit(table),
+    (TABLE.assign(length=np.inf), "'length' of X holds inf in row 0, but a number must not be inf"),
     (TABLE.assign(island=None), [1, 3], "column 'island' of X is empty"),
     (TABLE, None, "column 'island' of X holds '.' in row ., which is not a number"),
     (
@@ -191,21 +166,21 @@ test_tables_that_cannot_be_read = refused(
     ),
     (TABLE, ["colour"], "names 'colour', but the columns of X are"),
     (TABLE, [False, True], "names False, but the columns of X are"),
-    (NOWHERE, "row 0 of X is empty"),
+    (EMPTY_ROW, "row 0 of X is empty"),
 )
 
 
-def test_judgements_and_summaries_read_the_table_as_the_model_does():
-    table, z = penguins()
+def test_judge_and_summary_accept_a_mixed_table():
+    table, z = draw_penguins()
     pairs = np.argsort(z, kind="stable").reshape(-1, 2)[:20]
     model = MixedMixture(K, random_state=0).fit(table, must_link=pairs)
     wrong = [[np.flatnonzero(z == 0)[0], np.flatnonzero(z == 1)[0]]]
-    found = judge(model, table, must_link=np.concatenate([pairs, wrong]))
-    assert found.order[0] == 20
+    judgement = judge(model, table, must_link=np.concatenate([pairs, wrong]))
+    assert judgement.order[0] == 20
     assert "mean length  mean depth" in str(model.summary())
 
 
-def test_figures_draw_the_gaussians_of_the_numbers():
+def test_plots_show_the_columns_of_numbers():
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(size=(40, 2)).astype(object), ["a", "b"] * 20])
     model = MixedMixture(2, random_state=0).fit(table)

@@ -1,4 +1,4 @@
-"""Test that the default weights' update is safe with every engine and exact with exact ones."""
+"""Test the default update of weights: exact with exact engines, and harmless with all others."""
 
 import re
 import warnings
@@ -16,30 +16,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import cgmm
-from cgmm import ConstrainedGaussianMixture
+from cgmm import ConstrainedGaussianMixture, network
 from cgmm.inference import ENGINES
 from cgmm.inference.gibbs import gibbs
 from cgmm.mixture import Prior, log_joint, node_unaries, problem
 from cgmm.mixture.prior import SelectedPairs
-from cgmm.network import (
-    ApproximationWarning,
-    Inference,
-    Marginals,
-    Result,
-    SideInformation,
-    TooCostlyError,
-)
 from cgmm.numerics import warn_caller
 from cgmm.scenarios import preferences
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-DRAWS = 12
-# Standard error of the mean of these draws, for fits that start alike and end differently.
+N_DRAWS = 12
+# The mean score may fall by this much, which is its standard error.
 MARGIN = 0.02
 
 
-def three_clumps(seed, n_samples=150, n_pairs=120):
-    """Return overlapping clumps on a triangle, and true answers about random pairs."""
+def draw_three_clumps(seed, n_samples=150, n_pairs=120):
+    """Draw three overlapping clumps; return points, clumps, and true relations of random pairs."""
     rng = np.random.default_rng(seed)
     z, angle = rng.integers(3, size=n_samples), 2 * np.pi * np.arange(3) / 3
     centres = 2 / np.sqrt(3) * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -48,17 +40,17 @@ def three_clumps(seed, n_samples=150, n_pairs=120):
 
 
 def soften(known, w):
-    """Return the answers as preferences of ±w."""
+    """Return hard relations as preferences with log-odds of ±w."""
     return {"preferences": preferences(**known, certainty=expit(w))}
 
 
-# ------------------------------------------------------------------ no harm
+# ------------------------------------------------------------------ accuracy
 
 
 @cache
-def found_without(seed):
-    """Return the accuracy on the clumps without relations."""
-    X, z, _ = three_clumps(seed)
+def score_without_relations(seed):
+    """Return the adjusted Rand index of a fit without relations."""
+    X, z, _ = draw_three_clumps(seed)
     return adjusted_rand_score(z, ConstrainedGaussianMixture(3, random_state=0).fit(X).labels_)
 
 
@@ -66,26 +58,26 @@ def found_without(seed):
     "name",
     ["auto", "belief_propagation", "tree_reweighted", "mean_field", "gibbs", "spanning_tree"],
 )
-def test_the_default_is_no_worse_than_no_relations(name):
-    """Test the engines that accept such a network, one for each way of computing."""
-    with_relations, asked = [], {"inference": name}
+def test_default_update_with_relations_is_no_worse_than_no_relations(name):
+    """Compare the mean adjusted Rand index of fits with true relations and without any."""
+    scores, settings = [], {"inference": name}
     if name == "gibbs":
-        # Sampling would take most of the time, so it gets a small number of sweeps and iterations.
-        asked = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
-    for seed in range(DRAWS):
-        X, z, known = three_clumps(seed)
+        # Sampling is slow, so it gets a small number of sweeps and iterations.
+        settings = {"inference": partial(gibbs, n_sweeps=40, burn_in=10, n_chains=2), "max_iter": 3}
+    for seed in range(N_DRAWS):
+        X, z, known = draw_three_clumps(seed)
         known = soften(known, 3.0) if name == "mean_field" else known
-        model = ConstrainedGaussianMixture(3, random_state=0, **asked).fit(X, **known)
-        with_relations.append(adjusted_rand_score(z, model.labels_))
-    without = [*map(found_without, range(DRAWS))]
-    assert np.mean(with_relations) >= np.mean(without) - MARGIN, (with_relations, without)
+        model = ConstrainedGaussianMixture(3, random_state=0, **settings).fit(X, **known)
+        scores.append(adjusted_rand_score(z, model.labels_))
+    scores_without = [*map(score_without_relations, range(N_DRAWS))]
+    assert np.mean(scores) >= np.mean(scores_without) - MARGIN, (scores, scores_without)
 
 
-# ------------------------------------------------------------------ exact where it can be
+# ------------------------------------------------------------------ exact updates
 
 
-def plain(graph):
-    """Return a user's engine that finds no most probable assignment."""
+def infer_marginals_only(graph):
+    """Return a user's engine without a method for the most probable assignment."""
     infer = ENGINES["junction_tree"](graph)
     return lambda unary: infer(unary)
 
@@ -93,11 +85,11 @@ def plain(graph):
 @settings(max_examples=8)
 @given(
     seed=st.integers(0, 10**6),
-    engine=st.sampled_from(["auto", "junction_tree", "spanning_tree", plain]),
+    engine=st.sampled_from(["auto", "junction_tree", "spanning_tree", infer_marginals_only]),
     sampling=st.sampled_from(["points", "chunklets"]),
 )
-def test_with_an_exact_engine_the_default_is_exact_to_the_last_bit(seed, engine, sampling):
-    X, _z, known = three_clumps(seed, 40, 12)
+def test_default_update_with_an_exact_engine_equals_the_exact_one(seed, engine, sampling):
+    X, _z, known = draw_three_clumps(seed, 40, 12)
     known |= {"preferences": [[0, 1, 0.7], [1, 2, -0.4]]}
     options = {"inference": engine, "sampling": sampling, "random_state": 0, "reg_covar": 1e-2}
     default, exact = (
@@ -110,39 +102,39 @@ def test_with_an_exact_engine_the_default_is_exact_to_the_last_bit(seed, engine,
     assert default.log_evidence_ == exact.log_evidence_
 
 
-def test_labels_make_the_posterior_cheap_but_not_the_prior():
-    """The engine refuses unless evidence decides a node, so only the posterior is exact."""
+def test_update_is_cautious_if_only_the_posterior_is_exact():
+    """An engine may be exact for the posterior only, because labels simplify it."""
 
-    def only_decided(graph):
+    def refuse_without_labels(graph):
         infer = ENGINES["junction_tree"](graph)
 
-        def answer(unary):
+        def infer_or_refuse(unary):
             if not np.isneginf(unary).any():
-                raise TooCostlyError("{nodes} would take too long.", np.arange(2))
+                raise network.TooCostlyError("{nodes} would take too long.", np.arange(2))
             return infer(unary)
 
-        return replace(infer, marginals=answer)
+        return replace(infer, marginals=infer_or_refuse)
 
-    X = three_clumps(3, 40, 0)[0]
+    X = draw_three_clumps(3, 40, 0)[0]
     known = {"cannot_link": [[0, 1]], "labels": [0] + [-1] * 39}
-    model = ConstrainedGaussianMixture(3, inference=only_decided, random_state=0)
+    model = ConstrainedGaussianMixture(3, inference=refuse_without_labels, random_state=0)
     assert model.fit(X, **known).weights_update_ == "cautious"
-    with pytest.raises(TooCostlyError, match="points 0 and 1 would take too long"):
+    with pytest.raises(network.TooCostlyError, match="points 0 and 1 would take too long"):
         model.set_params(weights="exact").fit(X, **known)
 
 
-# ------------------------------------------------------------------ the evidence
+# ------------------------------------------------------------------ evidence
 
 
-def test_em_raises_the_evidence_with_the_normaliser_of_its_update():
-    X, _z, known = three_clumps(1)
+def test_em_raises_the_evidence_with_the_cautious_normaliser():
+    X, _z, known = draw_three_clumps(1)
     known = soften(known, 3.0)
     model = ConstrainedGaussianMixture(3, inference="mean_field", random_state=0).fit(X, **known)
-    side, theta = SideInformation.build(len(X), **known), model.parameters_
+    side, theta = network.SideInformation.build(len(X), **known), model.parameters_
     log_z = ENGINES["mean_field"](side.graph)(log_joint(X, theta)).log_z
-    raised = log_z - SelectedPairs(side).log_z(theta.weights)
-    # If mean field's own bound of the prior were subtracted, it would jump.
-    assert (np.diff([*model.history_, raised]) > -1e-3 * len(X)).all()
+    final = log_z - SelectedPairs(side).log_z(theta.weights)
+    # With the normaliser of mean field, which is only a bound, the evidence would jump.
+    assert (np.diff([*model.history_, final]) > -1e-3 * len(X)).all()
     with warnings.catch_warnings(action="ignore"):
         log_z_prior = Prior(side, ENGINES["auto"]).log_z(theta.weights)
     assert model.log_evidence_ == pytest.approx(log_z - log_z_prior, abs=1.0)
@@ -153,89 +145,88 @@ def test_em_raises_the_evidence_with_the_normaliser_of_its_update():
     [("auto", "auto"), ("cautious", "auto"), ("ignore", "auto"), ("pseudo-likelihood", "auto"),
      ("auto", "tree_reweighted"), ("auto", "belief_propagation")],
 )  # fmt: skip
-def test_the_evidence_is_comparable_between_weight_updates(weights, name, monkeypatch):
-    """The evidence has the network's normaliser after every update, and says if it is not exact."""
-    X, _z, known = three_clumps(4, 40, 90)
+def test_evidence_is_comparable_between_updates_of_weights(weights, name, monkeypatch):
+    """After every update the evidence uses the normaliser of the network, or warns if it cannot."""
+    X, _z, known = draw_three_clumps(4, 40, 90)
     if weights == "auto":
-        monkeypatch.setattr(
-            problem, "PRIOR_CALLS_OF_A_FIT", 1e8
-        )  # too expensive for an exact update by default
+        # An exact update becomes too expensive to be chosen by default.
+        monkeypatch.setattr(problem, "PRIOR_CALLS_OF_A_FIT", 1e8)
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)
     with warnings.catch_warnings(action="ignore"):
         model.fit(X, **known)
-    side, theta = SideInformation.build(len(X), **known), model.parameters_
+    side, theta = network.SideInformation.build(len(X), **known), model.parameters_
     log_z = ENGINES["exact"](side.graph)(node_unaries(X, theta, side)).log_z
     exact = log_z - Prior(side, ENGINES["exact"]).log_z(theta.weights)
     assert model.log_evidence_ == pytest.approx(exact, abs=1e-6 if model.evidence_exact_ else 5)
     assert model.evidence_exact_ or name in ("belief_propagation", "tree_reweighted")
     expectation = nullcontext()
     if not model.evidence_exact_:
-        expectation = pytest.warns(ApproximationWarning, match="is an approximation")
+        expectation = pytest.warns(network.ApproximationWarning, match="is an approximation")
     with expectation:
         assert model.bic() == pytest.approx(-2 * model.log_evidence_ + 11 * np.log(40))
         assert model.aic() == pytest.approx(-2 * model.log_evidence_ + 11 * 2)
 
 
-# ------------------------------------------------------------------ what is said
+# ------------------------------------------------------------------ warnings
 
 
-def converges_late(graph):
-    """Return an engine that warns that it has not converged until its call number ``after``."""
+def converge_late(graph, n_unconverged):
+    """Return an engine whose first calls warn that they have not converged."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
         calls.append(1)
-        if len(calls) < converges_late.after:
-            warn_caller(f"still moving after {len(calls)}", ConvergenceWarning)
+        if len(calls) <= n_unconverged:
+            warn_caller(f"not converged in call {len(calls)}", ConvergenceWarning)
         return exact(unary)
 
     return infer
 
 
-@pytest.mark.parametrize(("after", "n_warnings"), [(4, 0), (10**6, 1)])
+@pytest.mark.parametrize(("n_unconverged", "n_warnings"), [(3, 0), (10**6, 1)])
 @pytest.mark.parametrize("n_init", [1, 3])
-def test_only_the_last_e_step_must_converge(after, n_warnings, n_init):
-    X, _, known = three_clumps(5, 40, 12)
-    converges_late.after = after
+def test_only_the_last_e_step_gives_a_convergence_warning(n_unconverged, n_warnings, n_init):
+    X, _, known = draw_three_clumps(5, 40, 12)
+    engine = partial(converge_late, n_unconverged=n_unconverged)
     model = ConstrainedGaussianMixture(
-        2, inference=converges_late, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
+        2, inference=engine, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
         init_params="k-means++",
     )  # fmt: skip
     with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, **soften(known, 1.0))
     assert len(model.history_) >= 4
     assert [w.category for w in caught] == [ConvergenceWarning] * n_warnings
-    assert all("still moving" in str(w.message) for w in caught)
+    assert all("not converged" in str(w.message) for w in caught)
 
 
-def approximating(graph):
-    """Return an engine that reports its results as approximate, with a new warning each time."""
+def approximate(graph):
+    """Return an engine with approximate results, each of which gives a new warning."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
         calls.append(1)
-        warn_caller(f"answer {len(calls)} approximates", ApproximationWarning)
-        return Marginals(*exact(unary)[:2], exact=False)
+        warn_caller(f"result {len(calls)} is approximate", network.ApproximationWarning)
+        return network.Marginals(*exact(unary)[:2], exact=False)
 
-    result = Result(
-        "belief_propagation", 1, 40, 2, exact=False, width=3, n_bytes=800, n_operations=99
-    )
-    return Inference(infer, results=lambda unary: [result], exact=False)
+    result = network.Result("belief_propagation", 1, 40, 2, False, 3, 800, 99)
+    return network.Inference(infer, results=lambda unary: [result], exact=False)
 
 
 @pytest.mark.parametrize("n_init", [1, 3])
-def test_a_fit_warns_once_of_an_approximate_engine(n_init):
-    X, _z, hard = three_clumps(5, 40, 12)
-    model = ConstrainedGaussianMixture(2, inference=approximating, random_state=0, n_init=n_init)
+def test_a_fit_gives_one_warning_about_an_approximate_engine(n_init):
+    X, _z, hard = draw_three_clumps(5, 40, 12)
+    model = ConstrainedGaussianMixture(2, inference=approximate, random_state=0, n_init=n_init)
     for method, known in ((model.fit, soften(hard, 1.0)), (model.predict, {})):
         with warnings.catch_warnings(record=True, action="always") as caught:
             method(X, **known | {"cannot_link": [[0, 1]]})
-        assert [(w.category, w.filename) for w in caught] == [(ApproximationWarning, __file__)]
+        assert [(w.category, w.filename) for w in caught] == [
+            (network.ApproximationWarning, __file__)
+        ]
     assert model.inference_ == (("belief_propagation", 1, 40, 2, False, 3, 800, 99),)
 
 
-# ------------------------------------------------------------------ remedies
+# ------------------------------------------------------------------ remedies in messages
 
 STAR = [[0, j] for j in range(1, 30)]
 CALL = re.compile(r"(Constrained\w+)\((\d+)((?:, \w+='[\w-]+')*)\)")
@@ -250,20 +241,20 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_remedies_named_in_warnings_work(case):
-    """Every call that a message names is complete, and works on the refused input."""
+    """Every call in the message of an error is complete and fits the refused points."""
     n_components, options, n_samples, cannot_link = CASES[case]
     rng = np.random.default_rng(0)
     centres = 5 * rng.normal(size=(n_components, 2))
     X = centres[np.arange(n_samples) % n_components] + rng.normal(size=(n_samples, 2))
-    brief = {"random_state": 0, "max_iter": 5, "reg_covar": 0.1}
+    settings = {"random_state": 0, "max_iter": 5, "reg_covar": 0.1}
     with warnings.catch_warnings(action="error", category=RuntimeWarning):
         with pytest.raises((ValueError, RuntimeWarning)) as refusal:
-            ConstrainedGaussianMixture(n_components, **brief, **options).fit(
+            ConstrainedGaussianMixture(n_components, **settings, **options).fit(
                 X, cannot_link=cannot_link
             )
         calls = list(CALL.finditer(str(refusal.value)))
         assert calls
         for call in calls:
             named = dict(re.findall(r"(\w+)='([\w-]+)'", call[3]))
-            remedy = getattr(cgmm, call[1])(int(call[2]), **brief, **named)
+            remedy = getattr(cgmm, call[1])(int(call[2]), **settings, **named)
             assert len(remedy.fit(X, cannot_link=cannot_link).labels_) == n_samples
