@@ -1,4 +1,4 @@
-"""Small problems for the tests of constrained K-means, and their solutions by enumeration."""
+"""Draw small problems for the tests of constrained K-means, and enumerate their assignments."""
 
 import itertools
 
@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 NONE_BROKEN = (0, 0)
 
 
-def all_assignments(n_nodes, n_clusters):
+def enumerate_assignments(n_nodes, n_clusters):
+    """Return every assignment of the nodes to clusters, shape (n_clusters^n_nodes, n_nodes)."""
     return np.array(list(itertools.product(range(n_clusters), repeat=n_nodes)))
 
 
 @st.composite
-def problems(draw, max_nodes=5):
-    """Draw costs, and relations that are hard or of both kinds."""
+def draw_problem(draw, max_nodes=5):
+    """Draw costs (n_nodes, n_clusters), and a graph of hard cannot-links or of mixed relations."""
     n_nodes, n_clusters = draw(st.integers(2, max_nodes)), draw(st.integers(2, 4))
     pairs = list(itertools.combinations(range(n_nodes), 2))
     graph = hard_graph(n_nodes, draw(st.lists(st.sampled_from(pairs), max_size=10, unique=True)))

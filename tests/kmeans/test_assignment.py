@@ -1,4 +1,4 @@
-"""Test the assignment step of K-means: COP-KMeans, PCKMeans, and an inference engine."""
+"""Test the assignment step of constrained K-means, by its own rules and by inference engines."""
 
 import itertools
 import warnings
@@ -9,7 +9,7 @@ import pytest
 from hard_graphs import breaks_no_edge, hard_graph, objective
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kmeans_problems import all_assignments, problems
+from kmeans_problems import draw_problem, enumerate_assignments
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
 
@@ -20,47 +20,40 @@ from cgmm.metrics import broken_relations
 from cgmm.network import ApproximationWarning, Graph, Inference, NetworkError
 from cgmm.scenarios import random_pairs
 
-# Two groups exchange clusters, after which one remaining node is better off alone.
-LEFT_BEHIND = (
+# The optimum is reached if two groups exchange clusters and a single node moves afterwards.
+EXCHANGE = (
     np.array([[0.97, 0.5], [0.54, 0.78], [0.3, 0.8], [0.75, 0.66]]),
     Graph(4, np.array([[0, 1], [0, 2], [2, 3]]), np.array([0.05, -np.inf, 1.0])),
 )
 TRIANGLE = np.eye(3)[:, :2], hard_graph(3, [[0, 1], [1, 2], [0, 2]])
 
 
-def first_assignments(costs, graph, seed):
-    """Return the least J, and starts: none, and an assignment that satisfies all cannot-links."""
-    z = all_assignments(*costs.shape)
-    values = np.array([objective(costs, graph, a) for a in z])
-    possible = z[np.isfinite(values)]
-    if len(possible) == 0:
-        return np.inf, []
-    return values.min(), [None, possible[np.random.default_rng(seed).integers(len(possible))]]
-
-
-@given(problem=problems(), seed=st.integers(0, 99))
-@example(problem=LEFT_BEHIND, seed=11)
+@given(problem=draw_problem(), seed=st.integers(0, 99))
+@example(problem=EXCHANGE, seed=11)
 @example(problem=TRIANGLE, seed=0)
-def test_the_assignment_is_the_best_or_there_is_none(problem, seed):
+def test_assignment_is_optimal_or_an_error_reports_that_none_exists(problem, seed):
+    """Compare with enumeration, with and without a previous assignment to start from."""
     costs, graph = problem
-    least, starts = first_assignments(costs, graph, seed)
+    z = enumerate_assignments(*costs.shape)
+    values = np.array([objective(costs, graph, z_row) for z_row in z])
+    possible = z[np.isfinite(values)]
     make = cop_rule if np.isneginf(graph.weights).all() else pck_rule
-    if not starts:
+    if not len(possible):
         with pytest.raises(NetworkError, match="no assignment"):
             make(graph, costs.shape[1])
         return
     for rule in (make(graph, costs.shape[1]), engine_rule(graph, ENGINES["enumerate"])):
-        for before in starts:
-            z, optimal = rule(costs, before)
+        for previous in (None, possible[np.random.default_rng(seed).integers(len(possible))]):
+            z, optimal = rule(costs, previous)
             assert breaks_no_edge(graph, z)
             assert optimal
-            assert objective(costs, graph, z) == pytest.approx(least, rel=1e-12)
+            assert objective(costs, graph, z) == pytest.approx(values.min(), rel=1e-12)
 
 
 # ---------------------------------------------------------------------------- PCKMeans
 
 
-def test_growing_w_leads_from_k_means_to_hard_relations():
+def test_growing_penalty_leads_from_k_means_to_hard_relations():
     X, y = load_wine(return_X_y=True)
     must, cannot = random_pairs(y, 80, random_state=0)
     start = X[[0, 70, 150]]
@@ -78,28 +71,28 @@ def test_growing_w_leads_from_k_means_to_hard_relations():
     assert model.assignment_optimal_ == hard.assignment_optimal_
 
 
-def test_preferences_are_weights_of_their_own():
+def test_preferences_have_penalties_of_their_own():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     pairs = rng.permutation(40).reshape(-1, 2)
     must, cannot = pairs[:10], pairs[10:]
-    rows = np.concatenate([np.c_[must, np.full(10, 0.7)], np.c_[cannot, np.full(10, -0.7)]])
+    preferences = np.concatenate([np.c_[must, np.full(10, 0.7)], np.c_[cannot, np.full(10, -0.7)]])
     start = X[:3]
-    given_as_pairs = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=cannot)
-    given_as_rows = PCKMeans(3, w=99.0, init=start).fit(X, preferences=rows)
-    np.testing.assert_array_equal(given_as_pairs.labels_, given_as_rows.labels_)
-    assert given_as_pairs.objective_ == given_as_rows.objective_
-    # Opposite reports on one pair cancel.
+    from_pairs = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=cannot)
+    from_preferences = PCKMeans(3, w=99.0, init=start).fit(X, preferences=preferences)
+    np.testing.assert_array_equal(from_pairs.labels_, from_preferences.labels_)
+    assert from_pairs.objective_ == from_preferences.objective_
+    # A must-link and a cannot-link of one pair cancel.
     both = PCKMeans(3, w=0.7, init=start).fit(X, must_link=must, cannot_link=must)
     np.testing.assert_array_equal(both.labels_, COPKMeans(3, init=start).fit(X).labels_)
-    firm = PCKMeans(3, init=start).fit(X, preferences=[[0, 1, np.inf], [0, 2, -np.inf]])
-    assert firm.labels_[0] == firm.labels_[1] != firm.labels_[2]
+    hard = PCKMeans(3, init=start).fit(X, preferences=[[0, 1, np.inf], [0, 2, -np.inf]])
+    assert hard.labels_[0] == hard.labels_[1] != hard.labels_[2]
 
 
-# ---------------------------------------------------------------------------- an engine
+# ---------------------------------------------------------------------------- engines
 
 
-def test_engines_that_raise_or_return_no_assignment_are_reported():
+def test_engines_without_a_possible_assignment_are_refused():
     X = np.random.default_rng(0).normal(size=(10, 2))
     with pytest.raises(ValueError, match=r"'mean_field' cannot find the most probable"):
         PCKMeans(2, inference=ENGINES["mean_field"]).fit(X, preferences=[[0, 1, 1.0]])
@@ -109,8 +102,8 @@ def test_engines_that_raise_or_return_no_assignment_are_reported():
 
 
 @pytest.mark.parametrize("make", [COPKMeans, partial(PCKMeans, w=np.inf)])
-def test_settings_named_in_an_error_are_accepted(make):
-    """Forty points that should all differ are too many for exact inference."""
+def test_engine_named_in_an_error_about_costs_works(make):
+    """The network is too dense for an engine with these limits, and the error names another."""
     X = np.random.default_rng(0).normal(size=(40, 2))
     pairs = np.array(list(itertools.combinations(range(14), 2)))
     exact = partial(ENGINES["exact"], max_bytes=1000, max_operations=1e3)
@@ -125,11 +118,12 @@ def test_settings_named_in_an_error_are_accepted(make):
         make(10, inference="no such engine").fit(X, **known)
 
 
-def test_equally_good_assignments_do_not_keep_the_loop_going():
-    answers = iter(np.array([[0, 1], [1, 0], [1, 0]]))
+def test_equally_good_assignments_do_not_replace_the_previous_one():
+    """The previous assignment is kept unless the new one is better, so K-means must end."""
+    results = iter(np.array([[0, 1], [1, 0], [1, 0]]))
 
     def engine(graph):
-        return Inference(None, lambda unary: next(answers))
+        return Inference(None, lambda unary: next(results))
 
     rule = engine_rule(hard_graph(2, [[0, 1]]), engine)
     first, _ = rule(np.ones((2, 2)), None)
@@ -139,14 +133,14 @@ def test_equally_good_assignments_do_not_keep_the_loop_going():
     np.testing.assert_array_equal(third, [1, 0])
 
 
-def test_an_engine_that_approximates_a_part_does_not_call_the_assignment_optimal():
+def test_assignment_is_not_optimal_if_a_part_is_approximated():
     ring = [[0, 1], [1, 2], [2, 3], [0, 3]]
     costs = np.random.default_rng(0).normal(size=(6, 3))
     z, optimal = engine_rule(hard_graph(6, ring), auto)(costs, None)
     assert optimal
-    stingy = partial(auto, max_operations=10.0)
+    limited = partial(auto, max_operations=10.0)
     with pytest.warns(ApproximationWarning):
-        found, optimal = engine_rule(hard_graph(6, ring), stingy)(costs, None)
+        z_limited, optimal = engine_rule(hard_graph(6, ring), limited)(costs, None)
     assert not optimal
-    assert all(found[a] != found[b] for a, b in ring)
-    np.testing.assert_array_equal(found[4:], z[4:])
+    assert all(z_limited[a] != z_limited[b] for a, b in ring)
+    np.testing.assert_array_equal(z_limited[4:], z[4:])

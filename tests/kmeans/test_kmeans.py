@@ -1,4 +1,4 @@
-"""Test the estimators of constrained K-means: data sets, conventions, interruption, bad input."""
+"""Test the estimators COPKMeans and PCKMeans: relations, restarts, predictions and refusals."""
 
 import warnings
 
@@ -25,14 +25,14 @@ from cgmm.metrics import broken_relations
     init=st.sampled_from(["chunklets", "k-means++", "random"]),
     w=st.sampled_from([None, 0.0, 0.5, 5.0, np.inf]),
 )
-def test_feasible_problems_never_fail(seed, n_clusters, n_pairs, init, w):
+def test_fits_satisfy_true_relations(seed, n_clusters, n_pairs, init, w):
     rng = np.random.default_rng(seed)
     y = rng.integers(n_clusters, size=50)
     X = rng.normal(size=(50, 2)) + 2 * rng.normal(size=(n_clusters, 2))[y]
     known = true_relations(rng, y, n_pairs)
     params = {"init": init, "random_state": seed}
     model = COPKMeans(n_clusters, **params) if w is None else PCKMeans(n_clusters, w=w, **params)
-    # Fifty points may be contracted into fewer groups than there are clusters.
+    # Must-links may leave fewer chunklets than clusters, which gives a warning.
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model.fit(X, **known)
     if w is None or w == np.inf:
@@ -40,30 +40,30 @@ def test_feasible_problems_never_fail(seed, n_clusters, n_pairs, init, w):
     broken = sum(broken_relations(model.labels_, **known))
     factor, weight = (1, 0) if w is None else (0.5, w)
     expected = factor * model.inertia_ + (weight * broken if broken else 0)
-    # Weights on one pair are added first: a repeated pair of each kind counts twice as well.
+    # The penalties of a repeated pair are added, and broken_relations counts it twice as well.
     assert model.objective_ == pytest.approx(expected, rel=1e-9)
 
 
-def relations_on_wine():
+def load_wine_with_relations():
+    """Return the raw wine data, and 150 true relations."""
     X, y = load_wine(return_X_y=True)
     return X, true_relations(np.random.default_rng(0), y, 150)
 
 
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
-def test_more_starts_never_raise_the_cost(make):
-    X, relations = relations_on_wine()
+def test_best_of_several_restarts_is_kept(make):
+    X, relations = load_wine_with_relations()
     X = scale(X)
-    one = make(4, random_state=2, init="random").fit(X, **relations)
-    many = clone(one).set_params(n_init=5).fit(X, **relations)
-    rng, singles = np.random.RandomState(2), []
-    for _ in range(5):
-        singles.append(make(4, random_state=rng, init="random").fit(X, **relations).objective_)
-    assert many.objective_ == min(singles) < max(singles)
-    assert singles[0] == one.objective_
-    np.testing.assert_array_equal(one.fit_predict(X, **relations), one.labels_)
+    single = make(4, random_state=2, init="random").fit(X, **relations)
+    several = clone(single).set_params(n_init=5).fit(X, **relations)
+    model = make(4, random_state=np.random.RandomState(2), init="random")
+    objectives = [model.fit(X, **relations).objective_ for _ in range(5)]
+    assert several.objective_ == min(objectives) < max(objectives)
+    assert objectives[0] == single.objective_
+    np.testing.assert_array_equal(single.fit_predict(X, **relations), single.labels_)
 
 
-def test_labels_of_the_fit_obey_relations_and_predictions_do_not():
+def test_labels_of_the_fit_satisfy_relations_and_predictions_ignore_them():
     X = np.array([[0.0], [0.1], [10.0], [10.1]])
     model = COPKMeans(2, init=[[0.0], [10.0]]).fit(X, cannot_link=[[0, 1]], must_link=[[2, 3]])
     assert model.labels_[0] != model.labels_[1]
@@ -91,9 +91,9 @@ test_bad_input_is_refused = refused(
 )
 
 
-def test_weights_too_slight_for_the_units_of_the_data_are_named():
-    """On raw wine, whose columns reach thousands, w = 1 would break relations silently."""
-    X, relations = relations_on_wine()
+def test_penalties_that_are_too_small_for_the_data_give_a_warning():
+    """Columns of the raw wine data reach thousands, so that w = 1 has no effect."""
+    X, relations = load_wine_with_relations()
     with pytest.warns(UserWarning, match=r"relations are broken: .* small beside"):
         PCKMeans(3, random_state=0).fit(X, **relations)
     with warnings.catch_warnings(action="error", category=UserWarning):

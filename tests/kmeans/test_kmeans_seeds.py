@@ -1,4 +1,4 @@
-"""Test the seeds of K-means, and its default number of starts with relations."""
+"""Test the seeds of constrained K-means, and its default number of restarts."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cgmm.network import SideInformation
 from cgmm.scenarios import random_pairs
 
 
-def test_seeded_k_means_uses_the_relations_for_its_start_only():
+def test_pck_means_without_penalty_uses_relations_only_for_seeds():
     """PCKMeans with w = 0 is Lloyd's algorithm started from the chunklets."""
     X, y = load_iris(return_X_y=True)
     must, _ = random_pairs(y, 60, random_state=0)
@@ -24,17 +24,17 @@ def test_seeded_k_means_uses_the_relations_for_its_start_only():
     assert model.objective_ == pytest.approx(plain.inertia_ / 2, rel=1e-12)
 
 
-# ---------------------------------------------------------------------------- several
+# ---------------------------------------------------------------------------- restarts
 
-# Six groups on a line, far apart: a start that misses one never finds it.
+# Six groups on a line are so far apart that K-means cannot recover if a group gets no seed.
 Y = np.repeat(range(6), 20)
 X = 20.0 * Y[:, None] + np.random.default_rng(0).normal(size=(120, 1))
 
 
 @pytest.mark.parametrize("kinds", [("must_link",), ("cannot_link",), ("must_link", "cannot_link")])
 @pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
-def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
-    """One start in several merges a group without a chunklet or a seed with its neighbour."""
+def test_default_restarts_with_true_relations_find_all_groups(Estimator, kinds):
+    """A single restart of several may merge two groups, so that several are needed."""
     truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
     for seed in range(10):
         pairs = random_pairs(Y, 50, random_state=seed)._asdict()
@@ -42,15 +42,15 @@ def test_true_relations_do_not_spoil_a_single_run(Estimator, kinds):
         assert model.inertia_ == pytest.approx(truth, rel=1e-9)
 
 
-def test_relations_decide_the_number_of_starts():
-    alone = SideInformation.build(5)
-    tied = SideInformation.build(5, must_link=[[0, 1]])
+def test_number_of_restarts_depends_on_the_relations():
+    plain = SideInformation.build(5)
+    linked = SideInformation.build(5, must_link=[[0, 1]])
     apart = SideInformation.build(5, cannot_link=[[0, 1]])
     both = ["chunklets", "k-means++"]
     for init, n_clusters, side, names in (
-        ("auto", 3, alone, ["k-means++"]),
-        ("auto", 1, tied, ["k-means++"]),
-        ("auto", 3, tied, both * 4),
+        ("auto", 3, plain, ["k-means++"]),
+        ("auto", 1, linked, ["k-means++"]),
+        ("auto", 3, linked, both * 4),
         ("auto", 3, apart, both * 4),
         ("auto", 20, apart, both * 6),
         ("random", 3, apart, ["random"]),

@@ -1,4 +1,4 @@
-"""Test Lloyd's loop: plain K-means without relations, empty clusters, penalties."""
+"""Test Lloyd's algorithm in constrained K-means: without relations, and with empty clusters."""
 
 import warnings
 
@@ -20,7 +20,7 @@ from cgmm.network import Graph, SideInformation, edgeless
 @pytest.mark.parametrize("make", [COPKMeans, PCKMeans])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("settings", [{}, {"tol": 0.0}, {"max_iter": 2}, {"tol": 0.03}])
-def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
+def test_fit_without_relations_equals_scikit_learn(make, seed, settings):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(150, 3)) + 1.5 * rng.integers(4, size=(150, 1))
     start = X[rng.choice(150, 5, replace=False)]
@@ -40,14 +40,14 @@ def test_without_relations_it_is_scikit_learns_k_means(make, seed, settings):
     assert ours.assignment_optimal_
 
 
-def test_data_far_from_zero_keep_their_digits():
-    """Sums of many numbers near 1e8 lose digits of the centre, unless points are centred."""
+def test_fit_of_data_far_from_zero_is_precise():
+    """Without subtracting a centre, sums of many numbers near 1e8 would lose digits."""
     rng = np.random.default_rng(0)
     X = rng.integers(2**20, size=(100_000, 1)) / 2.0**20 + 3.0 * rng.integers(2, size=(100_000, 1))
     start = np.array([[0.0], [4.0]])
-    near, far = (COPKMeans(2, init=start + by).fit(X + by) for by in (0.0, 1e8))
+    near, far = (COPKMeans(2, init=start + shift).fit(X + shift) for shift in (0.0, 1e8))
     np.testing.assert_array_equal(far.labels_, near.labels_)
-    # A centre of 1e8 is itself rounded to a multiple of 2^-26.
+    # A centre near 1e8 is rounded to a multiple of 2^-26.
     np.testing.assert_allclose(far.cluster_centers_ - 1e8, near.cluster_centers_, atol=2.0**-25)
     np.testing.assert_allclose(far.history_, near.history_, rtol=1e-7)
 
@@ -60,7 +60,7 @@ def test_a_cluster_without_points_keeps_its_centre():
 
 
 @given(seed=st.integers(0, 10**6), make=st.sampled_from([COPKMeans, PCKMeans]))
-def test_empty_clusters_are_filled_without_loss(seed, make):
+def test_filling_empty_clusters_does_not_raise_the_objective(seed, make):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=30)
     X = rng.normal(size=(30, 2)) + 3 * np.eye(3)[y][:, :2]
@@ -68,32 +68,32 @@ def test_empty_clusters_are_filled_without_loss(seed, make):
     start = np.concatenate([X[:2], X[:3] + 500])
     model = make(5, init=start).fit(X, **known)
     assert len(set(model.labels_)) == 5
-    # Up to rounding in sums of a few thousand squares.
+    # The tolerance allows for rounding in sums of some thousand squares.
     assert (np.diff(model.history_) <= 1e-11 * np.abs(model.history_[:-1])).all()
     if make is COPKMeans:
         assert broken_relations(model.labels_, **known) == NONE_BROKEN
 
 
 COSTS = np.array([[4.0, 9.0], [1.0, 9.0], [6.0, 9.0]])
-TIED = Graph(3, np.array([[1, 2]]), np.array([1000.0]))
-LONELY = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
+LINKED = Graph(3, np.array([[1, 2]]), np.array([1000.0]))
+WITH_SINGLE = np.array([[4.0, 9.0, 9.0], [9.0, 1.0, 9.0], [9.0, 2.0, 9.0]])
 
 
 @pytest.mark.parametrize(
     ("costs", "graph", "z", "filled"),
     [
-        # The farthest point, 2, would pay 1000 for leaving: 0 fills the empty cluster.
-        (COSTS, TIED, [0, 0, 0], [1, 0, 0]),
-        (COSTS, TIED._replace(weights=np.array([-3.5])), [0, 0, 0], [0, 0, 1]),
-        # The farthest point is alone in its cluster.
-        (LONELY, edgeless(3), [0, 1, 1], [0, 1, 2]),
+        # Moving the farthest point, 2, would break a must-link of penalty 1000, so 0 is moved.
+        (COSTS, LINKED, [0, 0, 0], [1, 0, 0]),
+        (COSTS, LINKED._replace(weights=np.array([-3.5])), [0, 0, 0], [0, 0, 1]),
+        # The farthest point, 0, is the only one of its cluster, so 2 is moved.
+        (WITH_SINGLE, edgeless(3), [0, 1, 1], [0, 1, 2]),
     ],
 )
-def test_the_move_of_least_cost_fills_an_empty_cluster(costs, graph, z, filled):
+def test_cheapest_move_fills_an_empty_cluster(costs, graph, z, filled):
     np.testing.assert_array_equal(_fill_empty(costs, graph, np.array(z)), filled)
 
 
-def test_clusters_that_nothing_can_fill_are_reported():
+def test_clusters_that_cannot_be_filled_give_a_warning():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="only 2 of 3 clusters"):
         model = COPKMeans(3, random_state=0).fit(X)

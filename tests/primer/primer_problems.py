@@ -1,4 +1,7 @@
-"""Small random problems, and sums over all assignments as the oracle of the primer."""
+"""Draw small problems for the tests of the primer, and enumerate their assignments.
+
+Letters: J: number of nodes; u (J, K): log-weights of the states of nodes; w: log-weights of edges.
+"""
 
 import itertools
 from typing import NamedTuple
@@ -8,48 +11,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from cgmm import mixture as production
 from cgmm.inference import ENGINES
-from cgmm.mixture import POOLINGS, Parameters
+from cgmm.mixture import POOLINGS, Parameters, closed_form, em
 from cgmm.network import Graph, SideInformation
 from cgmm.primer import Theta
 
 SEEDS = st.integers(0, 2**31 - 1)
-# Central differences over 1e-5 of numbers of the size of log Z.
-SLOPE = 2e-8
+# Error of derivatives of log Z that are computed by central differences over 1e-5.
+SLOPE_ERROR = 2e-8
 
 
-def examples(*drawn, **named):
-    """Return hypothesis settings for 25 examples."""
+def given_examples(*drawn, **named):
+    """Return a decorator that runs a test with 25 drawn examples."""
     return lambda test: settings(max_examples=25)(given(*drawn, **named)(test))
 
 
-def mixture(rng, K, D):
-    """Return θ with overlapping components."""
+def draw_theta(rng, K, D):
+    """Draw the parameters θ of overlapping components."""
     A = rng.normal(size=(K, D, D))
     covariances = A @ A.transpose(0, 2, 1) + 0.3 * np.eye(D)
     return Theta(rng.dirichlet(np.full(K, 5.0)), 2 * rng.normal(size=(K, D)), covariances)
 
 
-def as_theta(parameters):
-    """Convert the package's parameters to the primer's, with one full matrix per component."""
+def convert_to_theta(parameters):
+    """Convert the package's parameters to the primer's format, with K full covariance matrices."""
     K, D = parameters.means.shape
     S = parameters.covariances
-    whole = S[:, :, None] * np.eye(D) if S.ndim == 2 else S
-    return Theta(*parameters[:2], np.broadcast_to(whole, (K, D, D)))
+    matrices = S[:, :, None] * np.eye(D) if S.ndim == 2 else S
+    return Theta(*parameters[:2], np.broadcast_to(matrices, (K, D, D)))
 
 
-def courses(mine, X, theta, side, kind, update=production.closed_form, engine="independent"):
-    """Yield pairs that must be equal, along the iterations of the primer and of the package."""
+def compare_em_steps(ours, X, theta, side, kind, update=closed_form, engine="independent"):
+    """Yield pairs of values of the primer and of the package in each step of EM."""
     infer = ENGINES[engine](side.graph)
-    theirs = production.em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
-    # The package's loop is endless.
-    for (here, log_evidence), (there, posterior) in zip(mine, theirs, strict=False):
+    theirs = em(X, Parameters(*theta), side, infer, POOLINGS[kind], update)
+    # The package's iterator never ends.
+    for (our_theta, log_evidence), (their_theta, posterior) in zip(ours, theirs, strict=False):
         yield log_evidence, posterior.log_evidence
-        yield from zip(here, as_theta(there), strict=True)
+        yield from zip(our_theta, convert_to_theta(their_theta), strict=True)
 
 
 class Network(NamedTuple):
+    """Arguments of the primer's functions for a network: node and edge log-weights."""
+
     u: np.ndarray
     edges: np.ndarray
     w: np.ndarray
@@ -59,7 +63,7 @@ class Network(NamedTuple):
         return Graph(len(self.u), self.edges, self.w)
 
 
-def network(rng, J, K, *, p_edge=0.5, p_hard=0.0, p_masked=0.0):
+def draw_network(rng, J, K, *, p_edge=0.5, p_hard=0.0, p_masked=0.0):
     """Draw a network that has at least one possible assignment z."""
     z = rng.integers(K, size=J)
     pairs = np.array(list(itertools.combinations(range(J), 2)), dtype=int).reshape(-1, 2)
@@ -72,9 +76,10 @@ def network(rng, J, K, *, p_edge=0.5, p_hard=0.0, p_masked=0.0):
     return Network(np.where(masked, -np.inf, u), edges, w)
 
 
-class Enumerated(NamedTuple):
+class Enumeration(NamedTuple):
+    """All joint assignments z (n, J) of a network, and their log-weights (n,)."""
+
     z: np.ndarray
-    """Every joint assignment, one a row."""
     log_weights: np.ndarray
 
     @property
@@ -89,21 +94,22 @@ class Enumerated(NamedTuple):
         return np.tensordot(self.p, self.z[:, :, None] == np.arange(K), axes=1)
 
 
-def assignments(J, K):
+def enumerate_assignments(J, K):
+    """Return all assignments of J nodes to K states, shape (K^J, J)."""
     return np.array(list(itertools.product(range(K), repeat=J)))
 
 
 def enumerate_all(u, edges, w):
-    """Return Σ_j u_jz + Σ_e w_e [z_a = z_b] for every z, by the definition."""
-    z = assignments(*u.shape)
-    total = u[range(len(u)), z].sum(axis=1)
-    for (a, b), x in zip(edges, w, strict=True):
-        total = total + np.where(z[:, a] == z[:, b], x, 0.0)
-    return Enumerated(z, total)
+    """Return Σ_j u_jz + Σ_e w_e [z_a = z_b] for every assignment z."""
+    z = enumerate_assignments(*u.shape)
+    log_weights = u[range(len(u)), z].sum(axis=1)
+    for (a, b), w_e in zip(edges, w, strict=True):
+        log_weights = log_weights + np.where(z[:, a] == z[:, b], w_e, 0.0)
+    return Enumeration(z, log_weights)
 
 
-class Related(NamedTuple):
-    """Points with relations that some assignment satisfies."""
+class RelatedPoints(NamedTuple):
+    """Points with must-links, cannot-links and preferences that some assignment satisfies."""
 
     X: np.ndarray
     must: np.ndarray
@@ -118,21 +124,20 @@ class Related(NamedTuple):
             sampling=sampling,
         )  # fmt: skip
 
-    def edges_of(self, chunklet):
-        """Return edges between chunklets and their log-weights, without those inside a chunklet."""
+    def edges_between(self, chunklet):
+        """Return the edges between different chunklets, and their log-weights."""
         edges = chunklet[np.concatenate([self.cannot, self.soft])]
         w = np.concatenate([np.full(len(self.cannot), -np.inf), self.odds])
         apart = edges[:, 0] != edges[:, 1]
         return edges[apart], w[apart]
 
 
-def related(rng, N, K, D, *, with_edges=True):
+def draw_related_points(rng, N, K, D):
+    """Draw points, and relations that agree with their hidden components."""
     z, pairs = rng.integers(K, size=N), rng.integers(N, size=(N, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     same, soft = z[pairs[:, 0]] == z[pairs[:, 1]], rng.random(len(pairs)) < 0.3
-    if not with_edges:
-        pairs, same, soft = pairs[same], same[same], np.zeros(same.sum(), dtype=bool)
-    return Related(
+    return RelatedPoints(
         rng.normal(size=(N, D)) + z[:, None], pairs[same & ~soft], pairs[~same & ~soft],
         pairs[soft], rng.normal(size=soft.sum()),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Test the form of the primer: short, plain, and imported from one place."""
+"""Test that the primer's code is short and plain enough for readers to learn it by heart."""
 
 import ast
 import re
@@ -11,13 +11,15 @@ from cgmm import primer
 PRIMER = Path(primer.__file__).parent
 FILES = {path.stem: path for path in sorted(PRIMER.glob("*.py")) if path.stem != "__init__"}
 LONGEST_FUNCTION, LONGEST_LINE, MOST_CODE = 15, 78, 550
-# Functions of scipy that take numbers alone.
-PLAIN = re.compile(r"numpy(\.typing)?|typing|collections|itertools|scipy\.special|cgmm\.primer\..*")
+# The only modules that the primer may import.
+PERMITTED = re.compile(
+    r"numpy(\.typing)?|typing|collections|itertools|scipy\.special|cgmm\.primer\..*"
+)
 
 
 @pytest.mark.parametrize("stem", FILES)
-def test_functions_are_short_and_plain_enough_to_be_known_by_heart(stem):
-    """Functions have no options and no checks, θ is the only class, and imports hide no work."""
+def test_functions_of_the_primer_are_short_and_plain(stem):
+    """Functions have no defaults and no checks, and Theta is the only class."""
     source = FILES[stem].read_text(encoding="utf8")
     for node in ast.walk(ast.parse(source)):
         assert not isinstance(node, ast.Raise | ast.Assert | ast.Try)
@@ -27,13 +29,13 @@ def test_functions_are_short_and_plain_enough_to_be_known_by_heart(stem):
         if isinstance(node, ast.ClassDef):
             assert node.name == "Theta"
         if isinstance(node, ast.ImportFrom):
-            assert PLAIN.fullmatch(node.module), node.module
+            assert PERMITTED.fullmatch(node.module), node.module
         if isinstance(node, ast.Import):
-            assert all(PLAIN.fullmatch(one.name) for one in node.names)
+            assert all(PERMITTED.fullmatch(alias.name) for alias in node.names)
     assert max(map(len, source.splitlines())) <= LONGEST_LINE
 
 
-def test_the_whole_of_it_is_short():
+def test_the_primer_has_few_lines_of_code():
     """Count lines that are neither blank nor comments nor docstrings."""
     source = "\n".join(path.read_text("utf8") for path in FILES.values())
     lines = map(str.strip, re.sub(r'"""(?s:.*?)"""', "", source).splitlines())
