@@ -1,10 +1,10 @@
-"""Answers for the tests of fits: true ones about random pairs, and those of repeated points."""
+"""Make relations for the tests of fits: true answers about random pairs, and repeated ones."""
 
 import numpy as np
 
 
 def true_relations(rng, z, n_pairs):
-    """Return true answers about random pairs; points occur in several pairs, so relations meet."""
+    """Return true must-links and cannot-links of random pairs, some of which share points."""
     pairs = rng.integers(len(z), size=(n_pairs, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     same = z[pairs[:, 0]] == z[pairs[:, 1]]
@@ -12,11 +12,12 @@ def true_relations(rng, z, n_pairs):
 
 
 def repeat_answers(known, times):
-    """Return the relations of repeated points: all copies of related points are linked."""
+    """Return side information in which point i is replaced by ``times[i]`` must-linked copies."""
     first, pairs = np.cumsum(times) - times, {}
     for name in known.keys() - {"labels"}:
         pairs[name] = known[name].copy()
         pairs[name][:, :2] = first[known[name][:, :2].astype(int)]
+    # Only points with a relation need links between their copies.
     related = {int(i) for name in pairs for i in np.ravel(known[name][:, :2])}
     links = [[first[i], first[i] + c] for i in related for c in range(1, times[i])]
     pairs["must_link"] = [*pairs.get("must_link", []), *links]

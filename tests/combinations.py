@@ -1,12 +1,12 @@
-"""Select cases of a test with several parameters that cover each value at least once."""
+"""Select a small number of a test's cases that together contain each value of each parameter."""
 
 from collections.abc import Hashable, Iterator, Sequence
 
 
-def showing_each_value(cases: Sequence[set[Hashable]]) -> Iterator[int]:
-    """Return numbers of cases that together cover all values, chosen greedily."""
-    left = set().union(*cases)
-    while left:
-        i = max(range(len(cases)), key=lambda i: len(cases[i] & left))
-        left -= cases[i]
+def select_covering_cases(cases: Sequence[set[Hashable]]) -> Iterator[int]:
+    """Yield the indices of cases that together contain all values, chosen greedily."""
+    missing = set().union(*cases)
+    while missing:
+        i = max(range(len(cases)), key=lambda i: len(cases[i] & missing))
+        missing -= cases[i]
         yield i

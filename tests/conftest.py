@@ -1,4 +1,4 @@
-"""Fixtures of several test modules: single-threaded kernels, a browser without a network."""
+"""Configure pytest for all tests: random examples, slow tests, their order, and the browser."""
 
 import os
 from collections import Counter, defaultdict
@@ -6,28 +6,28 @@ from collections.abc import Iterator
 
 import chromium
 import pytest
-from combinations import showing_each_value
+from combinations import select_covering_cases
 from hypothesis import settings
 from notebooks import SINGLE_THREAD
 from playwright.sync_api import Browser, sync_playwright
 
-# Before a kernel of nbval starts: it inherits the environment of its worker.
-for name, one in SINGLE_THREAD.items():
-    os.environ.setdefault(name, one)
+# Kernels of notebooks inherit the environment, so it must be set before the first one starts.
+for name, n_threads in SINGLE_THREAD.items():
+    os.environ.setdefault(name, n_threads)
 
-# A busy machine is no fault of the code, so there is no deadline. Examples are the same in every
-# run, except with CGMM_EXPLORE=1, as in `make fuzz`.
+# There is no deadline, because a busy machine would exceed it. The examples are the same in every
+# run, except with CGMM_EXPLORE=1, which `make fuzz` sets.
 settings.register_profile("cgmm", deadline=None, derandomize="CGMM_EXPLORE" not in os.environ)
 settings.load_profile("cgmm")
-# Run a third of Hypothesis' default of 100 examples, unless a test sets its number.
+# A third of Hypothesis' default of 100 examples, for tests that set no number of their own.
 settings.register_profile("quick", settings.get_profile("cgmm"), max_examples=33)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the hypothesis profile before the tests are imported, because decorators copy it."""
+    """Load the Hypothesis profile before tests are imported, because decorators copy it."""
     if config.option.markexpr == "not slow":
         settings.load_profile("quick")
-        # Kernels inherit it, too: tools/drafts.py.
+        # Notebooks then run shorter versions of slow cells, by tools/drafts.py.
         os.environ["CGMM_DRAFT"] = "1"
 
 
@@ -39,25 +39,25 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
         if item.get_closest_marker("each_value"):
             groups[item.parent.nodeid, item.originalname].append(item)
     for group in groups.values():
-        # A value is the same object in all combinations that contain it.
+        # Values are compared by identity, because some of them cannot be hashed.
         values = [{(name, id(v)) for name, v in item.callspec.params.items()} for item in group]
-        for i in set(range(len(group))) - set(showing_each_value(values)):
+        for i in set(range(len(group))) - set(select_covering_cases(values)):
             group[i].add_marker(pytest.mark.slow)
     _put_in_order(items)
 
 
 def _put_in_order(items: list[pytest.Item]) -> None:
-    """Sort the tests: pages, then chapters, then others, and last those that wait for the site."""
-    wait = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
+    """Sort tests: pages first, then chapters, others, and files that need the built site."""
+    need_site = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
 
-    def turn(item: pytest.Item) -> int:
+    def rank(item: pytest.Item) -> int:
         if item.path.name == "test_pages.py":
             return 0
-        if item.path in wait:
+        if item.path in need_site:
             return 3
         return 1 if item.path.suffix == ".ipynb" else 2
 
-    items.sort(key=turn)
+    items.sort(key=rank)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -70,7 +70,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Return the path of Chromium; without it skip the test, or fail it in CI."""
+    """Return the path of Chromium, or skip the test if there is none; in CI fail it."""
     if found := chromium.find():
         return found
     if os.environ.get("CGMM_REQUIRE_BROWSER") == "1":
@@ -80,7 +80,7 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="module")
 def browser(chromium_path: str) -> Iterator[Browser]:
-    """Yield one headless browser for each test module, without a network."""
+    """Yield a headless browser without network access, one for each test module."""
     with sync_playwright() as engine:
         browser = chromium.launch(engine)
         yield browser

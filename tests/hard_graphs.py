@@ -1,4 +1,4 @@
-"""Satisfiable graphs of cannot-links for the tests of engines, searches and K-means."""
+"""Make graphs of cannot-links for the tests of engines, searches and K-means."""
 
 import numpy as np
 
@@ -6,12 +6,13 @@ from cgmm.network import Graph
 
 
 def hard_graph(n_nodes, edges):
+    """Return a graph in which all edges are cannot-links."""
     edges = np.array(edges, dtype=np.intp).reshape(-1, 2)
     return Graph(n_nodes, edges, np.full(len(edges), -np.inf))
 
 
 def planted_colouring(n_nodes, n_clusters, degree, seed):
-    """Draw a random graph of cannot-links that a hidden assignment satisfies."""
+    """Draw a random graph of cannot-links that a hidden assignment satisfies; return both."""
     rng = np.random.default_rng(seed)
     hidden = rng.integers(n_clusters, size=n_nodes)
     pairs = rng.integers(n_nodes, size=(20 * n_nodes * degree, 2))
@@ -20,12 +21,13 @@ def planted_colouring(n_nodes, n_clusters, degree, seed):
 
 
 def breaks_no_edge(graph, z):
+    """Return True if the assignment z separates the nodes of every cannot-link."""
     hard = graph.edges[graph.weights == -np.inf]
     return bool((z[hard[:, 0]] != z[hard[:, 1]]).all())
 
 
 def objective(costs, graph, z):
-    """Return the K-means objective with its penalties; infinite if a hard cannot-link is broken."""
+    """Return the K-means objective with penalties, or infinity if a hard cannot-link is broken."""
     total = sum(costs[j, k] for j, k in enumerate(z))
     for (a, b), w in zip(graph.edges, graph.weights, strict=True):
         if w > 0 and z[a] != z[b]:

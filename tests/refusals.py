@@ -1,16 +1,21 @@
-"""Turn a table of refused calls and their messages into a test."""
+"""Make a parametrised test from a table of refused calls and the messages of their errors."""
 
 import pytest
 
 
-def refused(use, *cases, error=ValueError):
-    """Return a test that calls ``use`` with each case and expects the message at its end."""
+def refused(function, *cases, error=ValueError):
+    """Return a test that calls the function with each case and expects an error.
+
+    A case is a tuple of positional arguments, an optional dictionary of keyword arguments, and a
+    pattern that the error message must match.
+    """
 
     @pytest.mark.parametrize("case", cases)
-    def is_refused(case):
-        *given, says = case
-        named = given.pop() if given and isinstance(given[-1], dict) else {}
-        with pytest.raises(error, match=says):
-            use(*given, **named)
+    def test(case):
+        *arguments, message = case
+        has_keywords = arguments and isinstance(arguments[-1], dict)
+        keywords = arguments.pop() if has_keywords else {}
+        with pytest.raises(error, match=message):
+            function(*arguments, **keywords)
 
-    return is_refused
+    return test

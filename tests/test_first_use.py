@@ -1,4 +1,4 @@
-"""Test a user's first contact: names that load on first use, and ``python -m cgmm``."""
+"""Test lazy imports of the package, and the command ``python -m cgmm``."""
 
 import shutil
 import subprocess
@@ -11,11 +11,12 @@ import cgmm
 from cgmm.__main__ import main, where_the_book_is
 
 
-def python(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python in a new process, and return its output."""
     return subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True)
 
 
-LOADS = """
+IMPORTS = """
 import sys, cgmm
 print({'numpy', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules))
 print(cgmm.RCA.__name__, cgmm.scenarios.preferences.__name__)
@@ -26,19 +27,19 @@ print('matplotlib' in sys.modules)
 
 
 def test_subpackages_load_lazily():
-    output = python("-c", LOADS).stdout.splitlines()
+    output = run_python("-c", IMPORTS).stdout.splitlines()
     assert output == ["set()", "RCA preferences", "False"]
     assert {*cgmm.__all__, "__version__", "mixture", "plot", "scenarios"} <= set(dir(cgmm))
 
 
-def test_other_names_are_refused():
+def test_unknown_names_of_the_package_raise_errors():
     with pytest.raises(AttributeError, match="module 'cgmm' has no attribute 'GMM'"):
         _ = cgmm.GMM
     with pytest.raises(ImportError, match="cannot import name 'GMM'"):
         exec("from cgmm import GMM")
 
 
-def test_the_tour_describes_and_draws_its_fit(tmp_path, capsys):
+def test_tour_prints_and_plots_its_fits(tmp_path, capsys):
     main(["--figure", str(tmp_path / "tour.png")])
     output = capsys.readouterr().out
     assert output.startswith(f"cgmm {cgmm.__version__},")
@@ -47,7 +48,7 @@ def test_the_tour_describes_and_draws_its_fit(tmp_path, capsys):
     assert (tmp_path / "tour.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_tour_names_the_address_of_the_book(tmp_path, monkeypatch):
+def test_tour_says_where_the_book_is(tmp_path, monkeypatch):
     monkeypatch.setattr(cgmm, "__file__", str(tmp_path / "cgmm/__init__.py"))
     assert f"constrained-mixtures=={cgmm.__version__}" in where_the_book_is()
     (tmp_path / "_toc.yml").touch()
@@ -60,33 +61,34 @@ def test_the_tour_names_the_address_of_the_book(tmp_path, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder named cgmm that holds only the command line of the package."""
+    """Return a folder named cgmm that contains only the package's ``__main__.py``."""
     folder = tmp_path / "cgmm"
     folder.mkdir()
     shutil.copy(Path(cgmm.__file__).with_name("__main__.py"), folder)
     return folder
 
 
-def test_another_package_of_the_same_name_is_named_with_the_remedy(folder):
+def test_another_package_of_the_same_name_is_reported(folder):
     (folder / "__init__.py").write_text('__version__ = "0.5.1"\n')
-    output = python("-m", "cgmm", cwd=folder.parent)
+    output = run_python("-m", "cgmm", cwd=folder.parent)
     assert output.returncode == 1
     assert "Another package named cgmm is installed over this one" in output.stderr
 
 
-def test_a_folder_of_the_same_name_is_named_where_it_wins(folder):
-    """Without site-packages (-S) nothing is installed, so the folder is imported."""
-    output = python("-S", "-m", "cgmm", cwd=folder.parent)
+def test_a_folder_that_hides_the_package_is_reported(folder):
+    """With -S the installed package is not found, so that the folder is imported."""
+    output = run_python("-S", "-m", "cgmm", cwd=folder.parent)
     assert output.returncode == 1
     assert f"imports the folder {folder} in place of the package" in output.stderr
     assert "pip uninstall" not in output.stderr
 
 
-def test_a_folder_of_the_same_name_does_not_win(tmp_path):
-    """A clone in the current directory is such a folder, but the installed package comes first."""
+def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
+    """The current directory may contain a clone, but the installed package must be imported."""
     (tmp_path / "cgmm").mkdir()
-    output = python(
+    output = run_python(
         "-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path
     )
     assert "cgmm.mixture" in output.stdout, output.stderr
-    assert python("-m", "cgmm", "--version", cwd=tmp_path).stdout == f"cgmm {cgmm.__version__}\n"
+    version = run_python("-m", "cgmm", "--version", cwd=tmp_path).stdout
+    assert version == f"cgmm {cgmm.__version__}\n"

@@ -1,4 +1,7 @@
-"""Every estimator gives sound results or a clear refusal for random problems."""
+"""Test that every estimator solves random problems or refuses them with a clear error.
+
+The checks of results and errors are in tests/fuzz/contract.py.
+"""
 
 import os
 from datetime import timedelta
@@ -15,23 +18,23 @@ from hypothesis import strategies as st
 import cgmm
 from cgmm import ConstrainedGaussianMixture
 
-# Gaussian mixtures have the most ways to go wrong. `make fuzz` tries a hundred times as many.
-PROBLEMS = dict.fromkeys(MAKERS, 8) | {"ConstrainedGaussianMixture": 50}
-TIMES = 100 if "CGMM_EXPLORE" in os.environ else 1
+# Numbers of problems; Gaussian mixtures have the most options. `make fuzz` draws 100 times as many.
+N_PROBLEMS = dict.fromkeys(MAKERS, 8) | {"ConstrainedGaussianMixture": 50}
+FACTOR = 100 if "CGMM_EXPLORE" in os.environ else 1
 
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_random_problems_are_solved_or_clearly_refused(kind):
-    found = []
+    is_solved = []
 
-    @settings(max_examples=TIMES * PROBLEMS[kind], deadline=timedelta(minutes=1))
+    @settings(max_examples=FACTOR * N_PROBLEMS[kind], deadline=timedelta(minutes=1))
     @given(st.builds(partial(make, kind), st.integers(0, 2**31 - 1)), st.booleans())
-    def honours_the_contract(problem, again):
-        found.append(examine(problem, again=again))
+    def examine_problem(problem, again):
+        is_solved.append(examine(problem, again=again))
 
-    honours_the_contract()
-    # An estimator that refuses everything would never be wrong, so refusals are limited.
-    assert np.mean(found) > 0.2
+    examine_problem()
+    # Refusals are limited, because an estimator that refuses everything would never be wrong.
+    assert np.mean(is_solved) > 0.2
 
 
 def test_every_public_estimator_is_fuzzed():
@@ -39,13 +42,13 @@ def test_every_public_estimator_is_fuzzed():
     assert MAKERS.keys() == estimators == contract.CHECKS.keys()
 
 
-# ---------------------------------------------------------------------------- what it has found
+# ---------------------------------------------------------------------------- errors found before
 
 
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 @pytest.mark.parametrize("engine", ["independent", "mean_field"])
-def test_engines_that_refuse_a_relation_name_its_points(engine, sampling):
-    # Must-links shift node numbers, but messages name points.
+def test_error_of_an_engine_names_the_points_of_the_relation(engine, sampling):
+    """Must-links change the numbers of nodes, so that they differ from those of points."""
     known = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[4, 5]]}
     X = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
     model = ConstrainedGaussianMixture(2, random_state=0, inference=engine, sampling=sampling)

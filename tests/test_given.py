@@ -1,5 +1,6 @@
-"""Test other forms of input: they are equivalent or refused, and a message's remedy can
-be run as printed.
+"""Test input in other forms than documented: it is accepted, or refused with a working remedy.
+
+The remedies in messages are extracted and executed as printed.
 """
 
 import re
@@ -14,17 +15,7 @@ import sklearn.preprocessing
 from sklearn.base import clone
 
 import cgmm
-from cgmm import (
-    ENGINES,
-    RCA,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    Parameters,
-    SideInformation,
-    decide,
-    diagnose,
-    mixture,
-)
+from cgmm import decide, diagnose, mixture
 from cgmm.scenarios import Relations, flip, preferences, preferences_from_answers
 from cgmm.scenarios.answers import check_answers
 
@@ -32,24 +23,24 @@ from cgmm.scenarios.answers import check_answers
 
 PAIRS = [[0, 1], [2, 4]]
 ODDS = [[0, 1, 1.5], [2, 4, -2.0]]
-NAMES = ["a", "b", "c", "d", "e"]
-SCOPE = {"np": np, "scipy": scipy, "cgmm": cgmm, "names": NAMES}
+POINT_NAMES = ["a", "b", "c", "d", "e"]
+NAMESPACE = {"np": np, "scipy": scipy, "cgmm": cgmm, "names": POINT_NAMES}
 MATRIX = np.zeros((5, 5))
 MATRIX[[0, 2, 1, 4], [1, 4, 0, 2]] = [1.5, -2.0, 1.5, -2.0]
 
 
-def refusal_of(name, value, named):
-    """Apply the remedy that the error names, and return its result."""
-    with pytest.raises(ValueError, match=named) as info:
-        SideInformation.build(5, **{name: value})
+def apply_remedy(name, value, message):
+    """Return the relations that the remedy in the error makes of the refused ones."""
+    with pytest.raises(ValueError, match=message) as info:
+        cgmm.SideInformation.build(5, **{name: value})
     remedy = re.search(rf"{name}=(.*?)(\.$|, where)", str(info.value))[1]
-    table = eval(remedy, {**SCOPE, name: value})
-    SideInformation.build(5, **{name: table})
+    table = eval(remedy, {**NAMESPACE, name: value})
+    cgmm.SideInformation.build(5, **{name: table})
     return np.asarray(table)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "named"),
+    ("name", "value", "message"),
     [
         ("must_link", {(0, 1), (2, 4)}, "must_link is of type set"),
         ("must_link", zip([0, 2], [1, 4], strict=True), "must_link is of type zip"),
@@ -66,62 +57,62 @@ def refusal_of(name, value, named):
         ("preferences", [("a", "b", 1.5), ("c", "e", -2.0)], r"preferences\[0\] holds 'a'"),
     ],
 )
-def test_relations_in_another_form_are_named_with_a_remedy_that_works(name, value, named):
-    table = refusal_of(name, value, named)
+def test_remedies_for_relations_in_another_form_work(name, value, message):
+    table = apply_remedy(name, value, message)
     if len(table) == 2:
         assert sorted(table[:, :2].tolist()) == PAIRS
     if name == "preferences":
         assert sorted(table.tolist()) == ODDS
 
 
-def test_relations_passed_without_their_star_are_refused():
+def test_relations_tuple_without_unpacking_is_refused():
     relations = flip(Relations(np.array([[0, 1], [2, 3]]), np.array([[1, 4]])), 0.0)
     for call in (
         lambda: preferences(relations, certainty=0.9),
-        lambda: SideInformation.build(5, must_link=relations),
-        lambda: SideInformation.build(5, preferences=relations),
+        lambda: cgmm.SideInformation.build(5, must_link=relations),
+        lambda: cgmm.SideInformation.build(5, preferences=relations),
     ):
         with pytest.raises(ValueError, match=r"is Relations, .*preferences\(\*relations, cert"):
             call()
     assert len(preferences(*relations, certainty=0.9)) == 3
 
 
-def test_numbers_as_objects_are_numbers():
-    """Columns of a table of several types are arrays of objects."""
-    side = SideInformation.build(5, must_link=np.array(PAIRS, dtype=object))
+def test_relations_of_type_object_are_accepted():
+    """Tables with columns of several types become arrays of objects."""
+    side = cgmm.SideInformation.build(5, must_link=np.array(PAIRS, dtype=object))
     np.testing.assert_array_equal(side.must_link, PAIRS)
 
 
 # ---------------------------------------------------------------------------- missing values
 
 
-def test_missing_values_are_named_with_a_working_remedy():
+def test_remedy_for_missing_values_works():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 5])
     X[[7, 9], 1] = np.nan
-    must_link, model = [[0, 7], [8, 10]], COPKMeans(2, random_state=0)
+    must_link, model = [[0, 7], [8, 10]], cgmm.COPKMeans(2, random_state=0)
     named = r"Input X contains NaN: first in row 7, column 1, and in 2 of 40 rows"
     with pytest.raises(ValueError, match=named) as info:
         model.fit(X, must_link=must_link)
-    # Use the first remedy word for word.
-    cure = re.search(r"(keep = .*?), then (fit\(.*?\)\[keep\]\))", str(info.value))
+    # Execute the first remedy in the message.
+    remedy = re.search(r"(keep = .*?), then (fit\(.*?\)\[keep\]\))", str(info.value))
     scope = {"np": np, "X": X, "cgmm": cgmm, "must_link": must_link, "fit": model.fit}
-    exec(cure[1], scope)
-    assert len(eval(cure[2], scope).labels_) == 38
+    exec(remedy[1], scope)
+    assert len(eval(remedy[2], scope).labels_) == 38
     with pytest.raises(ValueError, match=named):
         model.predict(X)
 
 
-# ------------------------------------------------------------- entries that are no numbers
+# ---------------------------------------------------------------------------- text and dates
 
-GAUSSIAN_2 = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+GAUSSIAN_2 = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
 NUMBERS = np.random.default_rng(1).normal(size=(20, 2)) + 5 * (np.arange(20) % 2)[:, None]
 FRAME = pd.DataFrame(NUMBERS, columns=["u", "v"])
 DAYS = pd.date_range("2020-01-01", periods=20)
 GAP = FRAME.astype("Float64")
 GAP.iloc[3, 1] = pd.NA
 ISLANDS = FRAME.assign(island=["Torgersen", "Dream"] * 10)
-# A refused table, the names in the message, and a remedy that it prints.
+# For each refused table a pattern of the message, and a pattern that finds the remedy in it.
 TABLES = {
     "pd.NA": (GAP, "row 3, column 1, and in 1 of 20 rows", r"(X.notna\(\).all\(axis=1\))"),
     "pd.NA among objects": (GAP.astype(object), "row 3, column 1", r"(X.notna\(\).all\(axis=1\))"),
@@ -143,36 +134,38 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("model", [GAUSSIAN_2, COPKMeans(2), RCA()])
+@pytest.mark.parametrize("model", [GAUSSIAN_2, cgmm.COPKMeans(2), cgmm.RCA()])
 @pytest.mark.parametrize("table", TABLES)
-def test_columns_that_hold_no_numbers_are_named_with_a_remedy_that_works(table, model):
-    X, named, remedy = TABLES[table]
+def test_remedies_for_columns_without_numbers_work(table, model):
+    X, message, pattern = TABLES[table]
     if table == "pd.NA" and model is GAUSSIAN_2:
         assert len(model.fit(X, must_link=PAIRS).labels_) == len(X)
         return
-    with pytest.raises(ValueError, match=named) as info:
+    with pytest.raises(ValueError, match=message) as info:
         model.fit(X, must_link=PAIRS)
-    made = eval(re.search(remedy, str(info.value))[1], {"X": X, "np": np})
-    if "notna" in remedy:
-        made = X[made]
-    assert np.isfinite(np.asarray(made, dtype=float)).all()
-    assert len(made) in (len(X), len(X) - 1)
+    numbers = eval(re.search(pattern, str(info.value))[1], {"X": X, "np": np})
+    # One remedy is a mask of complete rows.
+    if "notna" in pattern:
+        numbers = X[numbers]
+    assert np.isfinite(np.asarray(numbers, dtype=float)).all()
+    assert len(numbers) in (len(X), len(X) - 1)
 
 
-def test_categories_in_words_are_clustered_as_the_message_says():
+def test_remedy_for_categories_in_words_works():
     X = np.array([["red", "small"], ["red", "large"], ["blue", "large"]] * 4)
     model = cgmm.ConstrainedCategoricalMixture(2, random_state=0)
     with pytest.raises(ValueError, match="column 0 of X holds 'red'") as info:
         model.fit(X)
     call = re.search(r"sklearn\S*\(X\)", str(info.value))[0]
-    made = eval(call, {"sklearn": sklearn, "X": X})
-    assert len(model.fit(made, must_link=PAIRS).labels_) == 12
+    codes = eval(call, {"sklearn": sklearn, "X": X})
+    assert len(model.fit(codes, must_link=PAIRS).labels_) == 12
 
 
-def test_masks_are_refused_with_a_remedy_that_works():
+def test_remedies_for_masked_entries_work():
     X, pairs = np.ma.array(NUMBERS), np.ma.array([[0, 2], [4, 6]], mask=[[0, 0], [0, 1]])
     fit = GAUSSIAN_2.fit
-    fit(X, must_link=np.ma.array(PAIRS))  # nothing is masked
+    # Masked arrays without a masked entry are accepted.
+    fit(X, must_link=np.ma.array(PAIRS))
     labels, weights = np.ma.array(np.zeros(20, int)), np.ma.ones(20)
     labels[1] = weights[2] = np.ma.masked
     known = {"must_link": pairs, "labels": labels, "sample_weight": weights}
@@ -189,7 +182,7 @@ def test_masks_are_refused_with_a_remedy_that_works():
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("answers", "message"),
     [
         ([[0, 1, "same"], [2, 3, "other"]], r"answers\[0\] says 'same'"),
         (pd.DataFrame([[0, 1, "same"], [2, 3, "other"]]), r"answers\[0\] says 'same'"),
@@ -197,15 +190,15 @@ def test_masks_are_refused_with_a_remedy_that_works():
         ([["a", "b", 1], ["c", "e", 0]], r"answers\[0\] is about 'a' and 'b'"),
     ],
 )
-def test_answers_in_words_are_named_with_a_remedy_that_works(given, named):
-    with pytest.raises(ValueError, match=named) as info:
-        check_answers(given)
+def test_remedies_for_answers_in_words_work(answers, message):
+    with pytest.raises(ValueError, match=message) as info:
+        check_answers(answers)
     remedy = re.search(r"(?:answers=|: )([\[c].*?(?:\]|\.pairs)), ", str(info.value))[1]
-    read = check_answers(eval(remedy, SCOPE | {"answers": given}))
-    assert read[:, :2].tolist() == [[0, 1], [2, 3 if "says" in named else 4]]
+    numbers = check_answers(eval(remedy, NAMESPACE | {"answers": answers}))
+    assert numbers[:, :2].tolist() == [[0, 1], [2, 3 if "says" in message else 4]]
 
 
-def test_answers_of_another_length_are_named():
+def test_answers_of_another_length_are_refused():
     with pytest.raises(ValueError, match=r"answers\[1\] is \[2, 3\]; it must be three numbers"):
         check_answers([[0, 1, 1], [2, 3]])
 
@@ -215,27 +208,29 @@ def test_answers_of_another_length_are_named():
 PREFERENCES = [[0, 1, 1.0], [1, 2, -2.0]]
 ANSWERS = [[0, 1, 1], [2, 3, 0], [4, 5, 1], [6, 7, 1]]
 LINKS = [[0, 2], [1, 3]]
-SIDE = SideInformation.build(8, preferences=PREFERENCES)
-THETA = Parameters(
+SIDE = cgmm.SideInformation.build(8, preferences=PREFERENCES)
+THETA = cgmm.Parameters(
     np.full(2, 0.5), np.array([[0.0, 0.0], [4.0, 4.0]]), np.tile(np.eye(2), (2, 1, 1))
 )
-INFER = ENGINES["auto"](SIDE.graph)
+AUTO = cgmm.ENGINES["auto"]
+INFER = AUTO(SIDE.graph)
 FULL = mixture.POOLINGS["full"]
 POSTERIOR = mixture.Posterior(np.full((8, 2), 0.5), np.full(2, 4.0), 0.0)
 
 
-def points():
+def draw_points():
+    """Draw eight points of two classes in turn."""
     return np.random.default_rng(0).normal(size=(8, 2)) + 4 * (np.arange(8) % 2)[:, None]
 
 
-GAUSSIAN = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
-PUBLIC = {
+GAUSSIAN = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+FUNCTIONS = {
     "judge": lambda X: diagnose.judge(THETA, X, preferences=PREFERENCES).support,
     "pair_probabilities": lambda X: diagnose.pair_probabilities(X, THETA, SIDE, LINKS, INFER),
-    "error_rates": lambda X: decide.error_rates(X, THETA, SIDE, ANSWERS, ENGINES["auto"]).wrong,
+    "error_rates": lambda X: decide.error_rates(X, THETA, SIDE, ANSWERS, AUTO).wrong,
     "assignment_entropy": lambda X: decide.choosing.assignment_entropy(X, THETA, SIDE, INFER),
     "held_out_scores": lambda X: decide.held_out_scores(
-        X, lambda rows: THETA, ANSWERS, [0, 0, 1, 1], ENGINES["auto"], error_rate=0.1
+        X, lambda rows: THETA, ANSWERS, [0, 0, 1, 1], AUTO, error_rate=0.1
     ),
     "fit_answers": lambda X: decide.fit_answers(GAUSSIAN, X, ANSWERS, error_rate=0.1).means_,
     "AnnotatorMixture": lambda X: decide.AnnotatorMixture(GAUSSIAN).fit(X, ANSWERS).rates_,
@@ -251,30 +246,30 @@ PUBLIC = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_points_may_be_an_array_a_list_or_a_table(name):
-    X = points()
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_accept_points_as_array_list_or_table(name):
+    X, function = draw_points(), FUNCTIONS[name]
     with warnings.catch_warnings(action="ignore"):
-        found = PUBLIC[name](X)
-        for given in (X.tolist(), pd.DataFrame(X, index=list("abcdefgh"), columns=["u", "v"])):
-            np.testing.assert_allclose(PUBLIC[name](given), found, rtol=1e-12, atol=1e-12)
+        expected = function(X)
+        for table in (X.tolist(), pd.DataFrame(X, index=list("abcdefgh"), columns=["u", "v"])):
+            np.testing.assert_allclose(function(table), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_given_model_is_not_changed():
-    model = ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+def test_functions_do_not_change_the_given_model():
+    model = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
     before = str(clone(model).get_params())
-    decide.fit_answers(model, points(), ANSWERS, error_rate=0.1)
+    decide.fit_answers(model, draw_points(), ANSWERS, error_rate=0.1)
     decide.joint(model)
-    decide.AnswerSearch(model, {"n_components": [2]}, n_folds=2).fit(points(), ANSWERS)
+    decide.AnswerSearch(model, {"n_components": [2]}, n_folds=2).fit(draw_points(), ANSWERS)
     assert str(model.get_params()) == before
     assert not hasattr(model, "weights_")
 
 
-# ------------------------------------------------------------------ what a message prints
+# ---------------------------------------------------------------------------- code in messages
 
 
-def message_of(call, *arguments, **options):
-    """Return the text of the error or warning."""
+def get_message(call, *arguments, **options):
+    """Return the message of the error or warning that a call raises."""
     with (
         warnings.catch_warnings(action="error"),
         pytest.raises((ValueError, UserWarning)) as raised,
@@ -283,21 +278,21 @@ def message_of(call, *arguments, **options):
     return str(raised.value)
 
 
-HANGING = [[i, i + 1, 1] for i in range(7)]
+CONNECTED_ANSWERS = [[i, i + 1, 1] for i in range(7)]
 SEARCH = decide.AnswerSearch(GAUSSIAN, {"n_components": [2]})
-# Refused calls, and the values of the names in their messages.
+# Refused calls, and values for the names that the code in their messages uses.
 MESSAGES = {
-    "certainties": (lambda: GAUSSIAN.fit(points(), preferences=[[0, 1, 0.91]]),
+    "certainties": (lambda: GAUSSIAN.fit(draw_points(), preferences=[[0, 1, 0.91]]),
                     {"must_link": LINKS, "cannot_link": [], "certainties": [0.9]}),
-    "rows beyond": (lambda: GAUSSIAN.fit(points(), must_link=[[0, 9]]),
+    "rows beyond": (lambda: GAUSSIAN.fit(draw_points(), must_link=[[0, 9]]),
                     {"must_link": [[0, 9]], "n_before": 10, "names": range(10)}),
-    "no mixture": (lambda: decide.joint(COPKMeans(2)), {}),
+    "no mixture": (lambda: decide.joint(cgmm.COPKMeans(2)), {}),
 }  # fmt: skip
 CALL = re.compile(r"cgmm\.[\w.]+\(")
 
 
-def calls(message):
-    """Return every call of the package in a message, up to its closing bracket."""
+def find_calls(message):
+    """Yield the code of every call of the package in a message."""
     for start in CALL.finditer(message):
         depth, end = 1, start.end()
         while depth:
@@ -307,15 +302,15 @@ def calls(message):
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_code_in_messages_runs_as_printed(case):
-    cause, names = MESSAGES[case]
-    printed = list(calls(message_of(cause)))
-    assert printed
-    for call in printed:
+def test_code_in_messages_can_be_executed(case):
+    refused_call, names = MESSAGES[case]
+    calls = list(find_calls(get_message(refused_call)))
+    assert calls
+    for call in calls:
         assert eval(call, {"cgmm": cgmm, "np": np} | names) is not None
 
 
 def test_invalid_answers_are_refused_with_a_remedy():
-    assert "model.bic()" in message_of(SEARCH.fit, points(), HANGING)
-    raised = message_of(preferences_from_answers, [[0, 1, -1]], 0.9)
-    assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", raised)
+    assert "model.bic()" in get_message(SEARCH.fit, draw_points(), CONNECTED_ANSWERS)
+    message = get_message(preferences_from_answers, [[0, 1, -1]], 0.9)
+    assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", message)

@@ -1,4 +1,4 @@
-"""Run every snippet of the how-to page as printed, in order."""
+"""Test that the code of the how-to page runs as printed."""
 
 import doctest
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parents[1] / "book/howto.md"
 
 
-def test_every_snippet_runs_as_printed():
+def test_code_of_the_howto_page_runs_as_printed():
     snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     test = doctest.DocTestParser().get_doctest("\n".join(snippets), {}, "howto", str(PAGE), 0)

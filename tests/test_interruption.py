@@ -1,7 +1,7 @@
-"""Ctrl-C keeps and reports finished work, and never leaves half a fit.
+"""Test that Ctrl-C keeps and reports finished work, and leaves no inconsistent model.
 
-Every loop is sent a real signal at lines that chance chooses. A replication, which has
-workers, is interrupted in a process of its own.
+Fits get the signal at random lines of the package. A replication, which has worker processes, is
+interrupted in a process of its own.
 """
 
 import os
@@ -30,16 +30,17 @@ from reruns.runner import deaf_to_interrupts
 
 BOOK = Path(reruns_command.__file__).parents[1]
 SECONDS = 120
-ALONE = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
+NEEDS_SIGNALS = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
 auto = ENGINES["auto"]
 
 
-def answer(model, X):
+def predict_or_transform(model, X):
+    """Return the predictions of a model, or the transformed points if it makes none."""
     return (model.predict if hasattr(model, "predict") else model.transform)(X)
 
 
-def whole(model, X, known):
-    """Check that the kept fit predicts, is consistent, and satisfies the side information."""
+def check_kept_fit(model, X, known):
+    """Check that an interrupted fit predicts, is consistent, and satisfies the relations."""
     CHECKS[type(model).__name__](model, Problem(model, X, known))
 
 
@@ -47,25 +48,25 @@ def whole(model, X, known):
 
 
 @pytest.fixture(autouse=True)
-def sigint_comes_through():
-    """Restore the signal's default: a shell makes background jobs and their children ignore it."""
+def _enable_interrupts():
+    """Restore the default handler, because shells make background jobs ignore the signal."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow
-@ALONE
-def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
-    """Send the signal to the workers too, as a terminal does."""
+@NEEDS_SIGNALS
+def test_interrupted_replication_keeps_finished_rows_and_resumes(tmp_path, capsys):
+    """Send the signal to all processes, as a terminal does; a second run must finish the work."""
     experiment, n = EXPERIMENTS["barhillel2005-fig3"], 10
     replicate(experiment, tmp_path / "whole", realisations=n)
     expected = (tmp_path / "whole" / f"{experiment.name}.csv").read_bytes()
     results = tmp_path / "interrupted"
     options = ["--realisations", str(n), "--jobs", "2", "--results", str(results)]
-    process = replication(experiment.name, *options)
+    process = start_replication(experiment.name, *options)
     rows = results / f"{experiment.name}.partial"
-    n_before = finish_replication(rows, process, at_least=2)
+    n_before = wait_for_rows(rows, process, at_least=2)
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=SECONDS)
     assert (process.returncode, output) == (130, ""), errors
@@ -75,27 +76,29 @@ def test_sigint_in_a_replication_with_two_jobs_loses_nothing(tmp_path, capsys):
     assert n_before <= kept < n * len(experiment.design)
     assert not rows.with_suffix(".csv").exists()
 
-    # Finish in this process, which costs less than workers; files do not depend on them.
+    # One job is faster than workers; the written file does not depend on their number.
     assert reruns_command.main([experiment.name, *options, "--jobs", "1"]) == 0
-    left = n * len(experiment.design) - kept
-    assert f" {left}/{left}\n" in capsys.readouterr().err
+    remaining = n * len(experiment.design) - kept
+    assert f" {remaining}/{remaining}\n" in capsys.readouterr().err
     assert rows.with_suffix(".csv").read_bytes() == expected
     assert not rows.exists()
 
 
-def test_the_handler_of_ctrl_c_comes_back_and_other_threads_leave_it_alone():
-    def within():
+def test_interrupts_are_ignored_in_the_main_thread_only_and_restored():
+    def get_handler_within():
         with deaf_to_interrupts():
             return signal.getsignal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    assert within() is signal.SIG_IGN
+    assert get_handler_within() is signal.SIG_IGN
     assert signal.getsignal(signal.SIGINT) is before
+    # Python allows only the main thread to set a handler.
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(within).result() is before
+        assert pool.submit(get_handler_within).result() is before
 
 
-def replication(*arguments) -> subprocess.Popen:
+def start_replication(*arguments) -> subprocess.Popen:
+    """Start ``python -m reruns`` in a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "reruns", *map(str, arguments)], cwd=BOOK,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -103,7 +106,7 @@ def replication(*arguments) -> subprocess.Popen:
     )  # fmt: skip
 
 
-def finish_replication(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
+def wait_for_rows(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
     """Wait until some realisations are written, and return their number."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end and process.poll() is None:
@@ -112,22 +115,22 @@ def finish_replication(rows: Path, process: subprocess.Popen, *, at_least: int) 
             return n
         time.sleep(0.005)
     process.kill()
-    pytest.fail(f"it wrote nothing to be interrupted at: {process.communicate()[1]}")
+    pytest.fail(f"the replication wrote no rows: {process.communicate()[1]}")
 
 
-# ---------------------------------------------------------------------------- anywhere at all
+# ---------------------------------------------------------------------------- fits
 
 
-def clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points of three classes in turn."""
+def draw_clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points of three classes in turn; return them and their classes."""
     rng = np.random.default_rng(0)
     z = np.arange(n_samples) % 3
     return rng.normal(size=(n_samples, 2)) + 2 * rng.normal(size=(3, 2))[z], z
 
 
-X, Z = clouds(24)
+X, Z = draw_clouds(24)
 KNOWN = {"cannot_link": [[0, 1], [1, 2], [2, 3]], "must_link": [[4, 7], [5, 8]]}
-# Greedy colouring cannot satisfy these cannot-links, so a search is needed.
+# A greedy assignment breaks some of these cannot-links, so a search is needed.
 DENSE = np.argwhere((np.random.default_rng(0).random((24, 24)) < 0.25) & (Z[:, None] != Z))
 SHORT = {"max_iter": 4, "random_state": 0}
 FITS = {
@@ -140,8 +143,8 @@ FITS = {
 PACKAGE = str(Path(cgmm.__file__).parent)
 
 
-class Keyboard:
-    """A trace function that counts the package's lines and interrupts at one of them."""
+class LineInterrupter:
+    """Context that counts executed lines of the package, and sends SIGINT at one of them."""
 
     def __init__(self, at: int | None = None):
         self.at, self.lines = at, 0
@@ -166,27 +169,31 @@ class Keyboard:
 
 
 def interrupt_at_line(name: str, at: int | None):
-    """Fit with an interrupt at a line; return the model, the raised error, messages and lines."""
+    """Fit with an interrupt at an executed line.
+
+    Return the model, if the interrupt was raised, the messages about it, and the number of lines.
+    """
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
-    with warnings.catch_warnings(record=True, action="always") as caught, Keyboard(at) as keyboard:
+    recorded = warnings.catch_warnings(record=True, action="always")
+    with recorded as caught, LineInterrupter(at) as tracer:
         try:
             model.fit(X, **known)
         except KeyboardInterrupt:
             raised = True
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    return model, raised, [one for one in messages if "interrupted" in one], keyboard.lines
+    return model, raised, [text for text in messages if "interrupted" in text], tracer.lines
 
 
-def what_is_kept(model) -> str:
-    """Return the words of the warning of an interrupted fit."""
+def describe_kept_work(model) -> str:
+    """Return the part of the warning that counts the finished steps or iterations."""
     if isinstance(model, OnlineRCA):
         return f"after {model.n_steps_} steps"
     return f"of {len(model.history_) - 1 if isinstance(model, MMC) else model.n_iter_} iterations"
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_an_interrupt_at_any_point_is_raised_or_reported(name):
+def test_an_interrupt_at_any_line_is_raised_or_reported(name):
     expected, raised, messages, n_lines = interrupt_at_line(name, None)
     assert not raised
     assert not messages
@@ -198,14 +205,14 @@ def test_an_interrupt_at_any_point_is_raised_or_reported(name):
         assert raised != bool(messages), at
         models[raised] = model
         if not raised:
-            assert what_is_kept(model) in messages[0] or "choice of a start" in messages[0]
-            whole(model, X, known)
+            assert describe_kept_work(model) in messages[0] or "choice of a start" in messages[0]
+            check_kept_fit(model, X, known)
         elif at == 40:
             with pytest.raises(NotFittedError):
-                answer(model, X)
-    # Nearly all of a search happens before there is a fit to keep.
+                predict_or_transform(model, X)
+    # A search ends before the first iteration, so that an interrupt leaves no fit to keep.
     assert models.keys() == {True, False} or name == "search"
-    # Nothing is left over: the next fit of these models equals that of a new one.
+    # The next fit of an interrupted model must equal that of a new one.
     for model in models.values():
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.fit(X, **known)
@@ -214,11 +221,11 @@ def test_an_interrupt_at_any_point_is_raised_or_reported(name):
                 np.testing.assert_array_equal(getattr(model, attribute), value)
 
 
-def test_a_second_interrupt_stops_at_once():
+def test_a_second_interrupt_is_raised():
     calls = []
 
     def engine(graph):
-        def ask(unary):
+        def infer(unary):
             calls.append(1)
             if len(calls) == 20:
                 raise KeyboardInterrupt("first")
@@ -227,7 +234,7 @@ def test_a_second_interrupt_stops_at_once():
         def most_probable(unary):
             raise KeyboardInterrupt("second")
 
-        return Inference(ask, most_probable)
+        return Inference(infer, most_probable)
 
     model = ConstrainedGaussianMixture(
         3, inference=engine, init_params="k-means++", tol=0, reg_covar=0.1, random_state=0
@@ -238,22 +245,22 @@ def test_a_second_interrupt_stops_at_once():
         model.predict(X)
 
 
-def test_an_interrupt_leaves_a_stream_as_it_was():
+def test_an_interrupted_partial_fit_leaves_the_model_unchanged():
     model = OnlineRCA(n_epochs=50, random_state=0)
     before = pickle.dumps(model.fit(X, Z))
     copy = pickle.loads(before)
-    with Keyboard() as keyboard:
+    with LineInterrupter() as tracer:
         copy.partial_fit(X, Z)
-    for again, data, at in ((model.fit, X[:, :1], 60), (model.partial_fit, X, keyboard.lines)):
-        with Keyboard(at), pytest.raises(KeyboardInterrupt):
-            again(data, Z)
+    for method, points, at in ((model.fit, X[:, :1], 60), (model.partial_fit, X, tracer.lines)):
+        with LineInterrupter(at), pytest.raises(KeyboardInterrupt):
+            method(points, Z)
         assert pickle.dumps(model) == before
     assert model.partial_fit(X, Z).n_steps_ > pickle.loads(before).n_steps_
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("model", "kept", "says"),
+    ("model", "attribute", "message"),
     [
         (ConstrainedGaussianMixture(3, tol=0, reg_covar=0.1, max_iter=2), "weights_", "in 2 iter"),
         (COPKMeans(3, max_iter=1, init="random", random_state=0), "inertia_", "in 1 iterations"),
@@ -261,12 +268,12 @@ def test_an_interrupt_leaves_a_stream_as_it_was():
         (OnlineRCA("constant", eta=1e-4, n_epochs=1), "mean_", "1 epochs .* variance .* off by"),
     ],
 )
-def test_warnings_turned_into_errors_keep_the_fit(model, kept, says):
-    X, z = clouds(300)
+def test_warnings_turned_into_errors_keep_the_fit(model, attribute, message):
+    X, z = draw_clouds(300)
     known = {"must_link": KNOWN["must_link"]} if hasattr(model, "predict") else {"y": z}
-    with pytest.raises(ConvergenceWarning, match=says):
+    with pytest.raises(ConvergenceWarning, match=message):
         model.fit(X, **known)
-    assert hasattr(model, kept)
+    assert hasattr(model, attribute)
     assert not getattr(model, "converged_", False)
 
 
@@ -274,18 +281,17 @@ def test_warnings_turned_into_errors_keep_the_fit(model, kept, says):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_progress_is_printed_on_demand_as_in_scikit_learn(capsys, name):
+def test_verbose_prints_progress(capsys, name):
     model, X, known = FITS[name]
-    printed = []
+    outputs = []
     for verbose in (0, 1, 2):
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.set_params(verbose=verbose).fit(X, **known)
         streams = capsys.readouterr()
         assert streams.err == ""
-        # The seconds of a start differ from run to run.
-        printed.append([re.sub(r", [\d.]+ s$", "", line) for line in streams.out.splitlines()])
+        # Times differ between runs.
+        outputs.append([re.sub(r", [\d.]+ s$", "", line) for line in streams.out.splitlines()])
     model.set_params(verbose=0)
-    nothing, runs, steps = printed
-    assert nothing == []
-    assert runs
-    assert set(runs) <= set(steps)
+    assert outputs[0] == []
+    assert outputs[1]
+    assert set(outputs[1]) <= set(outputs[2])

@@ -1,6 +1,6 @@
-"""Imports run strictly downward through the subpackages, each of which lists what it may import.
+"""Test that each subpackage imports only the subpackages that it may import, without cycles.
 
-The rules are read off the source with ``ast``, so they hold for imports inside functions as well.
+Imports are found in the source with ``ast``, so that those inside functions are checked, too.
 """
 
 import ast
@@ -15,8 +15,7 @@ import cgmm
 
 ROOT = Path(cgmm.__file__).parent
 
-# What each subpackage may import beside its own files, from the bottom up: input checks, numerics,
-# the network, the engines; each later one names its foundations.
+# For each subpackage, from the lowest to the highest, the others that it may import.
 BASE = {"given", "numerics", "network"}
 CORE = BASE | {"inference", "kmeans", "mixture"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -38,17 +37,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "diagnose": BASE | {"inference", "mixture", "scenarios"},
     "decide": BASE | {"inference", "mixture", "diagnose", "scenarios"},
     "plot": BASE | {"mixture", "metrics", "diagnose", "summary"},
-    # A live figure starts from parameters and refits what the reader has moved; a page runs an
-    # interview.
+    # Live figures fit mixtures to points that the reader moves, and a page runs an interview.
     "explore": {"numerics", "network", "mixture", "plot", "decide"},
     "": CORE | {"metric_learning"},
-    # The tour uses what a user would.
+    # ``python -m cgmm`` runs a tour, which uses the public interface.
     "__main__": {"", "datasets", "metrics", "scenarios", "plot", "explore"},
 }
 
 
 def module_name(path: Path) -> str:
-    """Return the module's name: "inference.gibbs" for that file, "" for the package itself."""
+    """Return a module's name without "cgmm.", such as "inference.gibbs"; "" is the package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
@@ -56,8 +54,8 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imported(source: str) -> Iterator[str]:
-    """Return full names of imports; ``from cgmm import em`` gives "cgmm.mixture.loop"."""
+def find_imports(source: str) -> Iterator[str]:
+    """Yield the full names of imported modules, or of names imported from a package."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -68,63 +66,63 @@ def imported(source: str) -> Iterator[str]:
 
 
 def is_package(name: str) -> bool:
+    """Return True if the name is that of the package or of a subpackage."""
     return name == "cgmm" or (name.startswith("cgmm.") and (ROOT / name[5:]).is_dir())
 
 
-def subpackage(name: str) -> str:
-    """Return the subpackage of a module: "mixture" for "mixture.loop", "" for the package."""
+def subpackage_of(name: str) -> str:
+    """Return the subpackage of a module, such as "mixture" for "mixture.loop"."""
     return name.partition(".")[0]
 
 
 def module_of(name: str) -> str:
-    """Return the module of a full name, its longest known prefix."""
+    """Return the module of an imported name: its longest prefix that is a module."""
     name = name.removeprefix("cgmm").removeprefix(".")
     while name and name not in MODULES:
         name = name.rpartition(".")[0]
     return name
 
 
-def breaches(module: str, source: str) -> list[str]:
-    """Return every import of ``module`` that its subpackage does not permit."""
-    subpackages = MAY_IMPORT.get(subpackage(module), set()) | {subpackage(module)}
-    names = [name for name in imported(source) if name.partition(".")[0] == "cgmm"]
-    return [name for name in names if subpackage(module_of(name)) not in subpackages]
+def find_forbidden_imports(module: str, source: str) -> list[str]:
+    """Return the imports of a module that its subpackage may not import."""
+    subpackages = MAY_IMPORT.get(subpackage_of(module), set()) | {subpackage_of(module)}
+    names = [name for name in find_imports(source) if name.partition(".")[0] == "cgmm"]
+    return [name for name in names if subpackage_of(module_of(name)) not in subpackages]
 
 
-def inside(module: str) -> set[str]:
+def find_imports_inside(module: str) -> set[str]:
     """Return the modules that a module imports from its own subpackage."""
-    names = imported(MODULES[module].read_text(encoding="utf8"))
-    found = {module_of(name) for name in names if name.startswith("cgmm.")}
-    return {other for other in found if subpackage(other) == subpackage(module) and other != module}
+    names = find_imports(MODULES[module].read_text(encoding="utf8"))
+    modules = {module_of(name) for name in names if name.startswith("cgmm.")} - {module}
+    return {other for other in modules if subpackage_of(other) == subpackage_of(module)}
 
 
-def test_imports_run_downward():
-    unknown = {subpackage(module) for module in MODULES} - MAY_IMPORT.keys()
+def test_subpackages_import_only_what_they_may():
+    unknown = {subpackage_of(module) for module in MODULES} - MAY_IMPORT.keys()
     assert not unknown, f"give {unknown} a line in MAY_IMPORT"
-    found = {module: breaches(module, path.read_text("utf8")) for module, path in MODULES.items()}
-    assert not {module: names for module, names in found.items() if names}
+    for module, path in MODULES.items():
+        assert not find_forbidden_imports(module, path.read_text(encoding="utf8")), module
 
 
-def test_the_rules_have_no_cycle():
+def test_permitted_imports_have_no_cycle():
     TopologicalSorter(MAY_IMPORT).prepare()
 
 
 def test_the_package_does_not_import_the_book():
     """Chapters import the papers' experiments, book/reruns/; the package must not."""
-    source = {module: path.read_text(encoding="utf8") for module, path in MODULES.items()}
-    found = {module: [n for n in imported(text) if n.startswith("reruns")]
-             for module, text in source.items()}  # fmt: skip
-    assert not {module: names for module, names in found.items() if names}
+    for module, path in MODULES.items():
+        names = find_imports(path.read_text(encoding="utf8"))
+        assert not [name for name in names if name.startswith("reruns")], module
 
 
 def test_no_subpackage_has_an_import_cycle():
-    """The files of a subpackage, too, can be read in an order without forward references."""
-    TopologicalSorter({module: inside(module) for module in MODULES}).prepare()
+    """Files of a subpackage must have an order in which each imports only earlier ones."""
+    TopologicalSorter({module: find_imports_inside(module) for module in MODULES}).prepare()
 
 
-def test_every_module_imports_under_its_own_name():
-    """``import cgmm.a.b as b`` binds the file, since no public name hides a file."""
+def test_no_public_name_hides_a_module():
+    """No public name may hide a module, so that ``import cgmm.a.b as b`` binds the module."""
     for module in filter(None, MODULES):
-        found = importlib.import_module(f"cgmm.{module}")
-        assert isinstance(found, ModuleType)
-        assert attrgetter(module)(cgmm) is found
+        imported = importlib.import_module(f"cgmm.{module}")
+        assert isinstance(imported, ModuleType)
+        assert attrgetter(module)(cgmm) is imported

@@ -1,4 +1,4 @@
-"""Test the first pages: the example runs, and all numbers in text and figure come from runs."""
+"""Test README.md: its example runs, and all numbers in its text and figure are recomputed."""
 
 import doctest
 import re
@@ -21,25 +21,25 @@ from cgmm.scenarios import random_pairs
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_example_runs_as_printed():
+def test_example_of_the_readme_runs_as_printed():
     results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert results.attempted > 5
     assert results.failed == 0
 
 
-def test_forty_answers_gain_what_the_readme_states():
-    """Accuracy on other points, over twelve draws with five starts each."""
+def test_accuracies_in_the_readme_are_those_of_fits():
+    """Compare accuracies on points without relations, over twelve draws of forty answers."""
     X, y = load_wine(return_X_y=True)
     scores = []
     for seed in range(12):
         same, different = random_pairs(y, 40, random_state=seed)
         rest = np.setdiff1d(np.arange(len(y)), np.concatenate([same, different]))
         options = {"covariance_type": "tied", "n_init": 5, "random_state": seed}
-        related = ConstrainedGaussianMixture(3, **options)
-        related.fit(X, must_link=same, cannot_link=different)
-        alone = GaussianMixture(3, **options).fit_predict(X)
-        scaled = KMeans(3, n_init=10, random_state=seed).fit_predict(scale(X))
-        labels = related.labels_, alone, scaled
+        constrained = ConstrainedGaussianMixture(3, **options)
+        constrained.fit(X, must_link=same, cannot_link=different)
+        plain = GaussianMixture(3, **options).fit_predict(X)
+        kmeans = KMeans(3, n_init=10, random_state=seed).fit_predict(scale(X))
+        labels = constrained.labels_, plain, kmeans
         scores.append([matched_accuracy(y[rest], z[rest]) for z in labels])
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     printed = re.findall(r"0\.\d\d", text.partition("Over twelve draws")[2].partition("\n\n")[0])
@@ -49,7 +49,7 @@ def test_forty_answers_gain_what_the_readme_states():
     assert printed == [f"{number:.2f}" for number in expected]
 
 
-def test_k_means_finds_the_level_cut_of_the_figure_and_the_mixture_the_other_with_sixty_answers():
+def test_only_the_mixture_with_sixty_answers_separates_vertical_classes():
     X, y, *_ = vertical_classes()
     kmeans = KMeans(2, n_init=10, random_state=0).fit_predict(X)
     assert matched_accuracy(y, kmeans) == pytest.approx(0.5, abs=0.03)
@@ -60,43 +60,43 @@ def test_k_means_finds_the_level_cut_of_the_figure_and_the_mixture_the_other_wit
     assert matched_accuracy(y, labels) > 0.99
 
 
-def test_the_figure_of_the_readme_shows_its_fits():
+def test_log_likelihoods_of_the_figure_are_those_of_fits():
     X = vertical_classes().X
     best = ConstrainedGaussianMixture(2, n_init=10, random_state=0).fit(X).log_evidence_
-    meant = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X).log_evidence_
+    by_classes = ConstrainedGaussianMixture(2, means_init=[[-3, 0], [3, 0]]).fit(X).log_evidence_
     for page in ("README.md", "book/index.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         (alt,) = re.findall(r"Three panels of the same 600 points.*", text)
-        quoted = [-float(number) for number in re.findall(r"log-likelihood −(\d+)", alt)]
-        assert quoted == [round(meant), round(best)], page
+        printed = [-float(number) for number in re.findall(r"log-likelihood −(\d+)", alt)]
+        assert printed == [round(by_classes), round(best)], page
         for difference in re.findall(r"by (\d+) nats", text):
-            assert float(difference) == round(best - meant), page
+            assert float(difference) == round(best - by_classes), page
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
 class TestCommands:
-    """Test that documents describe the commands of the Makefile as its help does."""
+    """Tests of the commands of the Makefile that documents name."""
 
     @pytest.fixture
-    def is_in_help(self):
+    def commands_in_help(self):
+        """Return the commands that ``make help`` lists."""
         command = ["make", "--no-print-directory", "help"]
         text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-        # `make check` calls `make lint`, and its line describes it.
-        return [*re.findall(r"^make ([a-z-]+)", text, re.MULTILINE), "lint"]
+        return re.findall(r"^  make ([a-z-]+)", text, re.MULTILINE)
 
-    def test_every_target_has_a_line_in_make_help(self, is_in_help):
+    def test_make_help_lists_every_target(self, commands_in_help):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        assert sorted(targets) == sorted(["help", *is_in_help])
+        assert targets == ["help", *commands_in_help]
 
     @pytest.mark.parametrize(
-        ("pages", "named"),
+        ("pages", "pattern"),
         [
             (["README.md", "CONTRIBUTING.md", "book/using.md"], r"(?:`|^    )make ([a-z][a-z-]+)"),
             ([".ci/run", ".github/workflows/*.yml"], r"(?:run: |^)make ((?:[a-z-]+ ?)+)$"),
         ],
     )
-    def test_commands_that_are_named_or_called_exist(self, is_in_help, pages, named):
+    def test_make_commands_in_documents_exist(self, commands_in_help, pages, pattern):
         for path in [path for page in pages for path in ROOT.glob(page)]:
-            found = re.findall(named, path.read_text(encoding="utf-8"), re.MULTILINE)
-            assert found, path
-            assert set(" ".join(found).split()) <= {"help", *is_in_help}, path
+            names = re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert names, path
+            assert set(" ".join(names).split()) <= {"help", *commands_in_help}, path

@@ -1,4 +1,4 @@
-"""The same seed gives the same result with every BLAS kernel that this processor can run."""
+"""Test that a seed gives the same labels with every BLAS kernel that this processor can run."""
 
 import json
 import os
@@ -8,16 +8,16 @@ import sys
 import pytest
 from portable import KERNELS, ROOT, kernel_of
 
-# Unscaled wines, whose starts end in different places; blobs for which all starts are equal; groups
-# and separations that only a search can satisfy.
-ASK = """
+# The data differ in difficulty: restarts for the raw wines end at different maxima, those for blobs
+# at one, and the relations among lu_set_2 need a search.
+SCRIPT = """
 import json, warnings
 import numpy as np
 from cgmm import COPKMeans, ConstrainedGaussianMixture, PCKMeans
 from cgmm.datasets import lu_set_2, three_classes, wine
 
 warnings.simplefilter("ignore")
-rng, found = np.random.default_rng(0), {}
+rng, labels = np.random.default_rng(0), {}
 three, lu = three_classes(random_state=0), lu_set_2(random_state=0)
 blobs = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 20, axis=0)
 for name, X, y in [*((d.name, d.X, d.y) for d in (wine(), three, lu)),
@@ -30,30 +30,34 @@ for name, X, y in [*((d.name, d.X, d.y) for d in (wine(), three, lu)),
     for model in [COPKMeans(K), PCKMeans(K), *(
         ConstrainedGaussianMixture(K, covariance_type=c) for c in ("full", "tied", "diag")
     )]:
-        for told in ({}, known):
+        for relations in ({}, known):
             model.set_params(n_init=3, random_state=0)
-            found[f"{name}, {model}, {len(told)}"] = model.fit(X, **told).labels_.tolist()
-print(json.dumps(found))
+            case = f"{name}, {model}, {len(relations)}"
+            labels[case] = model.fit(X, **relations).labels_.tolist()
+print(json.dumps(labels))
 """
 
 
-def labels(environment: dict[str, str]) -> dict[str, list[int]]:
-    command, settings = [sys.executable, "-c", ASK], os.environ | environment
+def fit_with(environment: dict[str, str]) -> dict[str, list[int]]:
+    """Run the script with environment variables, and return the labels of its fits."""
+    command, settings = [sys.executable, "-c", SCRIPT], os.environ | environment
     run = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 
 
 @pytest.fixture(scope="module")
-def own() -> dict[str, list[int]]:
-    return labels({})
+def default_labels() -> dict[str, list[int]]:
+    """Return the labels with the kernel that OpenBLAS chooses for this processor."""
+    return fit_with({})
 
 
+# Nehalem is the oldest kernel, without AVX instructions, so it differs most from the others.
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "Nehalem")) for n in KERNELS]
-)  # Nehalem is the oldest, without AVX: the least like what others run.
-def test_every_kernel_gives_the_same_labels(own, name):
+)
+def test_every_kernel_gives_the_same_labels(default_labels, name):
     if not kernel_of(KERNELS[name]):
         pytest.skip(f"this processor has no {name}")
-    there = labels(KERNELS[name])
-    assert [case for case in own if own[case] != there[case]] == []
+    labels = fit_with(KERNELS[name])
+    assert [case for case in labels if labels[case] != default_labels[case]] == []

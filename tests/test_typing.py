@@ -1,9 +1,9 @@
-"""The types that ``make lint`` shows to a user's checker are those of the values."""
+"""Run the script whose types ``make lint`` checks, so that the values must have these types."""
 
 import pytest
 from typing_example import core, engines, estimators
 
 
 @pytest.mark.parametrize("part", [core, engines, estimators])
-def test_the_example_runs(part):
+def test_typing_example_runs(part):
     part()

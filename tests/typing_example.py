@@ -1,7 +1,7 @@
-"""A user's script with the types that a type checker must find, line by line.
+"""Script of a user, with the types that a type checker must infer.
 
-``make lint`` checks this file with the package, and that it finds the mistakes of
-``typing_mistakes.py``; ``test_typing.py`` runs it, so that the types are those of the values.
+``make lint`` checks it with the package, and finds the mistakes of ``typing_mistakes.py``.
+``test_typing.py`` runs it, so that the values must have these types.
 """
 
 from __future__ import annotations
@@ -11,77 +11,60 @@ from typing import assert_type
 import numpy as np
 from scipy.sparse import csr_array
 
-from cgmm import (
-    ENGINES,
-    RCA,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    Parameters,
-    Posterior,
-    SemiSupervisedGaussianClassifier,
-    SideInformation,
-)
+import cgmm
+from cgmm import mixture
 from cgmm.inference.junction_tree import junction_tree
-from cgmm.mixture import (
-    POOLINGS,
-    CategoricalParameters,
-    Categories,
-    Pooling,
-    closed_form,
-    e_step,
-    em,
-    m_step,
-    one_hot,
-)
 from cgmm.network import Engine, Graph, Inference, Marginals
 from cgmm.numerics import FloatArray, IntArray
 
 X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-THETA = Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 1, 1)))
+THETA = cgmm.Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 1, 1)))
 
 
 def estimators() -> None:
-    """Fit, and read the results."""
-    mixture = ConstrainedGaussianMixture(2, random_state=0).fit(X, must_link=[[0, 1]])
-    assert_type(mixture, ConstrainedGaussianMixture)
+    """Fit estimators, and check the types of their results."""
+    mixture = cgmm.ConstrainedGaussianMixture(2, random_state=0).fit(X, must_link=[[0, 1]])
+    assert_type(mixture, cgmm.ConstrainedGaussianMixture)
     assert_type(mixture.labels_, IntArray)
     assert_type(mixture.log_evidence_, float)
     assert_type(mixture.predict_proba([[0.0]]), FloatArray)
-    assert_type(COPKMeans(2).fit(X, cannot_link=[(0, 3)]).labels_, IntArray)
-    assert_type(RCA().fit(X, [0, 0, 1, 1]).transform(X), FloatArray)
-    classifier = SemiSupervisedGaussianClassifier().fit(X, [0, -1, -1, 1])
-    assert_type(classifier.mixture_, ConstrainedGaussianMixture)
+    assert_type(cgmm.COPKMeans(2).fit(X, cannot_link=[(0, 3)]).labels_, IntArray)
+    assert_type(cgmm.RCA().fit(X, [0, 0, 1, 1]).transform(X), FloatArray)
+    classifier = cgmm.SemiSupervisedGaussianClassifier().fit(X, [0, -1, -1, 1])
+    assert_type(classifier.mixture_, cgmm.ConstrainedGaussianMixture)
 
 
 def core() -> None:
-    """Run the same loop by hand for either family."""
-    side = SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
-    assert_type(side, SideInformation)
-    infer = ENGINES["auto"](side.graph)
+    """Run steps of EM for a Gaussian and for a categorical mixture."""
+    side = cgmm.SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
+    assert_type(side, cgmm.SideInformation)
+    infer = cgmm.ENGINES["auto"](side.graph)
     assert_type(infer, Inference)
-    posterior = e_step(X, THETA, side, infer)
-    assert_type(posterior, Posterior)
-    pool = POOLINGS["full"]
-    assert_type(pool, Pooling)
-    after = m_step(X, THETA, posterior, pool, closed_form, reg_covar=1e-6)
-    assert_type(after, Parameters)
-    theta, _ = next(em(X, after, side, infer, pool, closed_form))
-    assert_type(theta, Parameters)
+    posterior = mixture.e_step(X, THETA, side, infer)
+    assert_type(posterior, cgmm.Posterior)
+    pool = mixture.POOLINGS["full"]
+    assert_type(pool, mixture.Pooling)
+    after = mixture.m_step(X, THETA, posterior, pool, mixture.closed_form, reg_covar=1e-6)
+    assert_type(after, cgmm.Parameters)
+    theta, _ = next(mixture.em(X, after, side, infer, pool, mixture.closed_form))
+    assert_type(theta, cgmm.Parameters)
 
-    table = one_hot(np.array([[0], [1], [1], [0]]), (2,))
+    table = mixture.one_hot(np.array([[0], [1], [1], [0]]), (2,))
     assert isinstance(table, csr_array)
-    assert_type(e_step(table, answers(), side, infer), Posterior)
-    survey = m_step(table, answers(), posterior, Categories((2,)), closed_form)
-    assert_type(survey, CategoricalParameters)
+    assert_type(mixture.e_step(table, make_survey(), side, infer), cgmm.Posterior)
+    survey = mixture.m_step(
+        table, make_survey(), posterior, mixture.Categories((2,)), mixture.closed_form
+    )
+    assert_type(survey, mixture.CategoricalParameters)
 
 
-def answers() -> CategoricalParameters:
-    """Return the parameters of two components with different answers."""
-    return CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
+def make_survey() -> mixture.CategoricalParameters:
+    """Return parameters of two components that answer one question differently."""
+    return mixture.CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 
 def engines() -> None:
-    """Use an exact engine's most probable joint assignment, and an engine of one's own."""
+    """Use the most probable assignment of an exact engine, and an engine written by the user."""
     graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     exact = junction_tree(graph)
     assert_type(exact, Inference)
@@ -94,5 +77,5 @@ def engines() -> None:
 
         return Inference(infer)
 
-    own: Engine = uniform
-    ConstrainedGaussianMixture(2, inference=own, weights="ignore", random_state=0).fit(X)
+    engine: Engine = uniform
+    cgmm.ConstrainedGaussianMixture(2, inference=engine, weights="ignore", random_state=0).fit(X)

@@ -1,4 +1,4 @@
-"""Mistakes that a type checker must find; each line must really be an error."""
+"""Mistakes that a type checker must find in a user's script: ``make lint`` expects each error."""
 
 from __future__ import annotations
 
