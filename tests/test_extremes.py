@@ -142,7 +142,7 @@ def test_values_whose_squares_overflow_or_vanish_are_refused(name, s, cause):
 
 def test_large_codes_of_categories_are_refused():
     X = np.array([[0, 1], [1, 1], [0, 0], [1, 0]]) * [1, 10**12]
-    with pytest.raises(ValueError, match=r"feature 1 holds the code 1000000000000.*OrdinalEncoder"):
+    with pytest.raises(ValueError, match=r"feature 1 has the code 1000000000000.*OrdinalEncoder"):
         cgmm.ConstrainedCategoricalMixture(2).fit(X)
     X[:, 1] //= 10**7
     assert cgmm.ConstrainedCategoricalMixture(2, random_state=0).fit(X).n_categories_[1] == 100_001

@@ -21,7 +21,7 @@ X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
 THETA = cgmm.Parameters(np.array([0.5, 0.5]), np.array([[-1.5], [1.5]]), np.ones((2, 1, 1)))
 
 
-def estimators() -> None:
+def check_estimators() -> None:
     """Fit estimators, and check the types of their results."""
     mixture = cgmm.ConstrainedGaussianMixture(2, random_state=0).fit(X, must_link=[[0, 1]])
     assert_type(mixture, cgmm.ConstrainedGaussianMixture)
@@ -34,7 +34,7 @@ def estimators() -> None:
     assert_type(classifier.mixture_, cgmm.ConstrainedGaussianMixture)
 
 
-def core() -> None:
+def check_core_functions() -> None:
     """Run steps of EM for a Gaussian and for a categorical mixture."""
     side = cgmm.SideInformation.build(4, must_link=[[0, 1]], preferences=[[1, 2, -0.5]])
     assert_type(side, cgmm.SideInformation)
@@ -63,7 +63,7 @@ def make_survey() -> mixture.CategoricalParameters:
     return mixture.CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 
-def engines() -> None:
+def check_engines() -> None:
     """Use the most probable assignment of an exact engine, and an engine written by the user."""
     graph = Graph(2, np.array([[0, 1]]), np.array([-np.inf]))
     exact = junction_tree(graph)
@@ -71,11 +71,11 @@ def engines() -> None:
     assert_type(exact(np.zeros((2, 2))), Marginals)
     assert_type(exact.most_probable(np.zeros((2, 2))), IntArray)
 
-    def uniform(graph: Graph) -> Inference:
+    def make_uniform_engine(graph: Graph) -> Inference:
         def infer(unary: FloatArray) -> Marginals:
             return Marginals(np.full(unary.shape, 1 / unary.shape[1]), float("nan"), exact=False)
 
         return Inference(infer)
 
-    engine: Engine = uniform
+    engine: Engine = make_uniform_engine
     cgmm.ConstrainedGaussianMixture(2, inference=engine, weights="ignore", random_state=0).fit(X)

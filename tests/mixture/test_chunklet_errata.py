@@ -64,8 +64,8 @@ def test_sampled_chunklets_have_no_closed_form_with_a_cannot_link():
 def test_weights_are_biased_without_the_cannot_links_of_random_pairs(with_cannot_links, is_right):
     """Weights are biased if only the must-links among the answers about random pairs are used.
 
-    [shental2003, §2.1] justifies sampled points by distributed learning, whose answers are of both
-    kinds.
+    [shental2003, sect. 2.1] justifies sampled points by distributed learning, whose answers are of
+    both kinds.
     """
     pi = np.array([0.7, 0.2, 0.1])
     z = np.random.default_rng(0).choice(3, 6000, p=pi)

@@ -140,7 +140,7 @@ def test_arrays_that_do_not_select_rows_give_no_warning():
     assert len(labels) == len(order)
 
 
-def test_scikit_learn_splits_rows_in_the_module_that_is_looked_for():
+def test_cross_validation_runs_in_the_module_that_the_package_looks_for():
     """The package recognises cross-validation by this module, as CONTRIBUTING.md explains."""
     modules = []
 

@@ -208,7 +208,7 @@ def test_split_and_merge_changes_three_components():
     assert moves.shape == (4, 12, 60)
     np.testing.assert_allclose(moves.sum(axis=0), 1)
     for s in range(12):
-        # Number of points of each old component in each new one.
+        # Count the points of each old component in each new one.
         counts = moves[:, s] @ r.T
         assert (np.sort((counts > 0).sum(axis=0)) == [1, 1, 1, 2]).all()
 

@@ -14,7 +14,7 @@ from scipy.optimize import check_grad
 from cgmm.inference import ENGINES
 from cgmm.mixture import UPDATES, Prior, cautious, closed_form
 from cgmm.mixture.prior import PairwisePrior, SelectedPairs
-from cgmm.mixture.weights import MOST_APPROXIMATE_CALLS, raise_small_weights
+from cgmm.mixture.weights import MOST_APPROXIMATE_CALLS, lift_small_weights
 from cgmm.network import NetworkError, SideInformation
 
 
@@ -25,7 +25,7 @@ def test_impossible_counts_are_refused(counts):
 
 
 def test_an_empty_component_gets_the_weight_of_one_point():
-    weights = raise_small_weights(np.array([0.0, 0.25, 0.75]), n_points=20)
+    weights = lift_small_weights(np.array([0.0, 0.25, 0.75]), n_points=20)
     np.testing.assert_allclose(weights, np.array([1 / 20, 0.25, 0.75]) / 1.05)
 
 

@@ -26,7 +26,7 @@ def test_standard_errors_and_wrong_orders_are_those_of_the_package(seed, R, n, a
     assert primer.wrong_order(differences, n) == pytest.approx(expected, rel=1e-12)
     needed = primer.realisations_needed(differences, alpha)
     assert needed == realisations_needed(differences, alpha)
-    # The number needed is the smallest; rounding may shift it by a thousandth.
+    # One realisation less would not suffice; the margins allow for rounding.
     assert primer.wrong_order(differences, needed + 1e-3) < alpha
     assert primer.wrong_order(differences, max(needed - 1 - 1e-3, 0)) > alpha
 
