@@ -31,7 +31,8 @@ from cgmm.metrics import matched_accuracy
 
 TRUTH, DEFAULT, KMEANS = "from the truth", "default", "one K-means"
 PEER, COP = "GaussianMixture, ten starts", "COP-KMeans, ten starts"
-REACHED = 1.0  # nats
+# A fit reaches the maximum if its log-evidence is at most this many nats below it.
+REACHED = 1.0
 
 Drawn = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 

@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 NEARLY_CERTAIN = 1 - 1e-11
-"""Certainty that replaces a hard relation's certainty of 1 for judging: log-odds of 25."""
+"""Finite certainty of hard relations while they are judged, instead of 1: log-odds of 25."""
 
 
 class Judgement(NamedTuple):

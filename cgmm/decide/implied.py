@@ -32,7 +32,7 @@ class Contradiction(NamedTuple):
     """Set of answers that cannot all be right."""
 
     numbers: list[int]
-    """Positions of these answers; the first one contradicts all others together."""
+    """Positions of these answers; the first answer contradicts the others."""
     message: str
     """Sentence that describes the contradiction, with row numbers."""
 

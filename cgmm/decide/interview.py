@@ -295,7 +295,7 @@ class Interview:
 
     @property
     def answers(self) -> list[Answer]:
-        """Answers in the order of asking, without withdrawn ones, as ``pandas.DataFrame`` takes."""
+        """Answers in the order of asking, without withdrawn ones, for ``pandas.DataFrame``."""
         return list(self._file.answers.values())
 
     @property
@@ -361,7 +361,7 @@ class Interview:
         return progress._replace(may_stop=may_stop, advice=advice)
 
     def _evaluate_checks(self, n_latest: int) -> tuple[int, int, tuple[float, float], float]:
-        """Return fields n_checks, n_predicted, interval and baseline of ``Progress``."""
+        """Return the fields n_checks, n_predicted, interval and baseline of ``Progress``."""
         checks = [a for a in self.answers if a.kind == "check" and a.answer != "unsure"][-n_latest:]
         if not checks:
             return 0, 0, (0.0, 1.0), 0.0
@@ -375,7 +375,7 @@ class Interview:
         return self._evaluate_checks(FEWEST_CHECKS)[2][1] < 1 - self.error_rate
 
     def _advise_on_stopping(self, progress: Progress) -> tuple[bool, str]:
-        """Return fields may_stop and advice of ``Progress``."""
+        """Return the fields may_stop and advice of ``Progress``."""
         n, n_predicted, (low, high) = progress.n_checks, progress.n_predicted, progress.interval
         if progress.n_contradictions:
             return False, f"{self.contradictions()[0].message} Look at these answers again."
@@ -470,7 +470,7 @@ class Interview:
         return np.where(rows[:, 2] == 1, p_same, 1 - p_same)
 
     def _compute_log_joint(self, model: Any) -> FloatArray:
-        """Return (N, K) log p(x_i, z_i = k), by methods that all families of mixtures have."""
+        """Return (N, K) log p(x_i, z_i = k), by methods that all mixtures have."""
         r = np.maximum(model.predict_proba(self.table), np.finfo(float).tiny)
         return np.asarray(np.log(r) + model.score_samples(self.table)[:, None])
 

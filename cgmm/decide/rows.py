@@ -28,7 +28,7 @@ from cgmm.numerics import FloatArray, IntArray
 N_DOUBTFUL = 25
 """Number of rows with the most uncertain class that are candidates for the next question."""
 N_CERTAIN = 3
-"""Number of rows per class, those of the most certain class, with which candidates are compared."""
+"""Number of rows per class, the most certain ones, with which candidates are compared."""
 
 
 class RowsByDistance:

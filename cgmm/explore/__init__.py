@@ -1,4 +1,4 @@
-"""Interactive figures and interviews, for notebooks with a kernel and for static pages.
+"""Provide interactive figures and interviews, for notebooks with a kernel and for static pages.
 
 An explorer draws a figure for every combination of its controls' values. With a kernel, Jupyter
 shows sliders that call the drawing function. Without a kernel (in the rendered book or a saved

@@ -85,7 +85,7 @@ def _build_parser() -> argparse.ArgumentParser:
 
 
 def _announce_address(options: argparse.Namespace, address: str) -> None:
-    """Print the address of the page, and open it in the browser unless told otherwise."""
+    """Print the address of the page, and open it in the browser unless --no-browser is given."""
     print(f"The interview: {address}\nAnswers go to {options.answers}. Ctrl+C ends it.", flush=True)
     if not options.no_browser:
         webbrowser.open(address)

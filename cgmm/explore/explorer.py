@@ -106,7 +106,7 @@ class Explorer:
             raise ValueError(f"colours is {colours!r}: a palette has 2 to 256, None keeps all")
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
-        # Frames are stored by the names of values. A slider may have a coarse and a fine list of
+        # Store frames by the names of values, because a slider may have a coarse and a fine list of
         # values, in which equal values have the same name.
         combinations = itertools.product(*(control.names for control in self.controls.values()))
         self._frames = {names: self._draw_frame(names) for names in combinations}
@@ -232,7 +232,7 @@ def build_html(
 def build_image(frame: Frame) -> str:
     """Return the HTML image of a frame, with its description as alternative text."""
     width, height = frame.size
-    # Synchronous decoding avoids that the image is blank for a moment when it changes.
+    # Decode synchronously, or the image would be blank for a moment whenever it changes.
     return (
         f'<img class="cgmm-explorer-frame" src="{frame.picture}" alt="{escape(frame.text)}" '
         f'width="{width}" height="{height}" decoding="sync" '

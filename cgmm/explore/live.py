@@ -1,4 +1,4 @@
-"""Figures that compute in the browser while readers move points, relations and parameters.
+"""Define figures that compute in the browser while readers move points, relations and parameters.
 
 Chapters create a :class:`LiveFigure`. Its scripts depend on its mode: they contain the algorithms
 of the primer, the handling of input, the drawing, and the display for one question of the book.
@@ -255,9 +255,9 @@ class LiveFigure:
             If anywidget is missing.
         """
         if self._widget is None:
-            html, module = self._build_html("", ""), live_module(self.mode)
+            html, module = self._build_html("", ""), build_widget_module(self.mode)
             preset = self._first_preset
-            self._widget = live_widget(html, FILES["live.css"], module, preset, self.fit)
+            self._widget = build_live_widget(html, FILES["live.css"], module, preset, self.fit)
         return self._widget
 
     def fit(self) -> ConstrainedGaussianMixture:
@@ -419,7 +419,7 @@ def page_script(mode: str) -> str:
     return PAGE_SCRIPT.format(script=join_scripts(mode), mode=mode, name=mode.upper())
 
 
-def live_module(mode: str) -> str:
+def build_widget_module(mode: str) -> str:
     """Return the JavaScript module of a widget for figures of a mode."""
     return WIDGET_MODULE.format(script=join_scripts(mode), name=mode.upper())
 
@@ -439,7 +439,7 @@ def _read_file(name: str) -> str:
 # ------------------------------------------------------------ widget
 
 
-def live_widget(
+def build_live_widget(
     html: str, style: str, module: str, preset: dict[str, Any], fit: Callable[[], object]
 ) -> Any:
     """Build a widget that shares points, links (i, j, sign) and fitted parameters with Python.

@@ -210,7 +210,7 @@ def variance_of_covariance(covariance: FloatArray, freedom: float) -> FloatArray
 
 
 def weight_ratio(variances: FloatArray) -> FloatArray:
-    """Return by which factor whitening reduces the share of each direction in squared distances.
+    """Return the factor by which whitening reduces each direction's share of squared distances.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def sample_far_pairs(far: Pairs, limit: int | None, rng: np.random.RandomState) 
     if limit is None or len(order) == 0 or n_pairs_up_to[-1] <= limit:
         return far
     # Row number r of ``order`` forms pairs with all rows after the end of its group. Pairs are
-    # numbered row by row, so the cumulated numbers of pairs tell to which row pair k belongs.
+    # numbered row by row, so the cumulative numbers of pairs show which row pair k belongs to.
     k = np.sort(sample_without_replacement(n_pairs_up_to[-1], limit, random_state=rng))
     row = np.searchsorted(n_pairs_up_to, k, side="right")
     sampled = np.column_stack([order[row], order[len(order) - n_pairs_up_to[row] + k]])

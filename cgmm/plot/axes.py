@@ -63,16 +63,16 @@ def check_responsibilities(responsibilities: ArrayLike, n_samples: int) -> Float
     return r
 
 
-def estimator_of(model: Any) -> Any:
+def unwrap_estimator(model: Any) -> Any:
     """Return the mixture that a search, a classifier or an ``AnnotatorMixture`` contains."""
     for name in ("best_estimator_", "estimator_", "mixture_"):
         model = getattr(model, name, model)
     return model
 
 
-def theta_of(model: Any) -> Any:
+def get_parameters(model: Any) -> Any:
     """Return the parameters θ of a fitted mixture; return other objects unchanged."""
-    model = estimator_of(model)
+    model = unwrap_estimator(model)
     if isinstance(model, BaseEstimator):
         # Check the class, because a mixture that is not fitted does not have the attribute.
         if not hasattr(type(model), "parameters_"):
@@ -104,7 +104,7 @@ def flatten(theta: Any) -> Parameters:
 
 def check_parameters(parameters: Any, n_dims: int) -> Parameters:
     """Return θ with (K, D, D) covariances, or raise an error if D is not ``n_dims``."""
-    theta = flatten(theta_of(parameters))
+    theta = flatten(get_parameters(parameters))
     theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
     weights, means, covariances = theta
     shape = (len(weights), n_dims)
@@ -117,7 +117,7 @@ def check_parameters(parameters: Any, n_dims: int) -> Parameters:
     return theta._replace(covariances=theta.full_covariances)
 
 
-def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
+def list_names(names: Sequence[str] | None, n_components: int) -> list[str]:
     """Return a name per component: by default "component 0", or only "0" if K is above four."""
     if names is None:
         return [f"component {k}" if n_components <= 4 else f"{k}" for k in range(n_components)]
@@ -128,7 +128,7 @@ def names_of(names: Sequence[str] | None, n_components: int) -> list[str]:
     return list(names) or [""] * n_components
 
 
-def sorted_distances(n_std: Sequence[float]) -> FloatArray:
+def sort_distances(n_std: Sequence[float]) -> FloatArray:
     """Return Mahalanobis distances in increasing order; raise an error if one is not positive."""
     n_std = np.sort(n_std)
     if not len(n_std) or not n_std[0] > 0:
@@ -139,12 +139,12 @@ def sorted_distances(n_std: Sequence[float]) -> FloatArray:
 # ------------------------------------------------------------ axes and labels
 
 
-def axes_or_new(ax: Axes | None) -> Axes:
+def get_axes(ax: Axes | None) -> Axes:
     """Return the given axes, or the axes of a new figure."""
     return plt.subplots()[1] if ax is None else ax
 
 
-def equal_scales(ax: Axes) -> Axes:
+def set_equal_scales(ax: Axes) -> Axes:
     """Set equal scales for x and y, so that circles are round, and at most five ticks."""
     ax.set_aspect("equal", adjustable="box")
     for axis in (ax.xaxis, ax.yaxis):
@@ -161,7 +161,7 @@ def label(
     offset: tuple[float, float] = (0, 0),
     ha: str = "center",
 ) -> Axes:
-    """Write a label next to the object that it names, which needs no legend.
+    """Write a label next to the object that it names, instead of a legend.
 
     Parameters
     ----------

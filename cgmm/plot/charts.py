@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 from cgmm.metrics import Reliability
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray
-from cgmm.plot.axes import axes_or_new, check_parameters, equal_scales, label, names_of
+from cgmm.plot.axes import check_parameters, get_axes, label, list_names, set_equal_scales
 from cgmm.plot.style import (
     BACKGROUND,
     INK,
@@ -84,8 +84,8 @@ def density_1d(
     True
     """
     theta = check_parameters(parameters, 1)
-    names = names_of(names, len(theta.weights))
-    ax = axes_or_new(ax)
+    names = list_names(names, len(theta.weights))
+    ax = get_axes(ax)
     if X is not None:
         X = np.ravel(X)
         X = X[~np.isnan(X)]
@@ -161,7 +161,7 @@ def trace(
                 f"the history {name!r} is empty or not finite: a trace needs at least one value, "
                 "all of them finite"
             )
-    ax = axes_or_new(ax)
+    ax = get_axes(ax)
     # Draw a single run in the colour of text, because other colours identify components.
     numbers = range(len(runs)) if len(runs) > 1 else [-1]
     for k, run in zip(numbers, runs.values(), strict=True):
@@ -314,14 +314,14 @@ def calibration(
     named = {"": found} if isinstance(found, Reliability) else dict(found)
     if not named:
         raise ValueError("found is empty: give calibration(cgmm.metrics.reliability(p, held)).")
-    ax = axes_or_new(ax)
+    ax = get_axes(ax)
     ax.plot([0, 1], [0, 1], color=MUTED, lw=1, zorder=1)
     for k, (name, bins) in enumerate(named.items()):
         _draw_bins(ax, k, bins)
         words = f"{name}: error {bins.error:.2f}" if name else f"error {bins.error:.2f}"
         label(ax, words, (0.02, 0.96 - k * LINE_SPACING), k, ha="left")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
-    return equal_scales(ax)
+    return set_equal_scales(ax)
 
 
 def _draw_bins(ax: Axes, k: int, bins: Reliability) -> None:

@@ -24,7 +24,7 @@ from cgmm.diagnose import judge
 from cgmm.given import as_points, read_rows
 from cgmm.mixture import Parameters
 from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
-from cgmm.plot.axes import estimator_of, flatten, theta_of
+from cgmm.plot.axes import flatten, get_parameters, unwrap_estimator
 from cgmm.plot.mixtures import ellipses, scatter
 from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, marker
 
@@ -101,7 +101,7 @@ def fit(
     ['must-link (1)', 'cannot-link (2)', 'broken (1)']
     """
     X = _check_table(X)
-    model = estimator_of(model)
+    model = unwrap_estimator(model)
     links = _judge_links(model, X, must_link, cannot_link, preferences)
     centre, axes, shares = principal_plane(X)
     points = (X - centre) @ axes.T
@@ -166,7 +166,7 @@ def _draw_components(
         for k, (x, y) in enumerate((model.cluster_centers_ - centre) @ axes.T):
             ax.plot(x, y, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
         return
-    theta = theta_of(model)
+    theta = get_parameters(model)
     gaussians = flatten(theta)
     means = (gaussians.means - centre) @ axes.T
     covariances = axes @ gaussians.full_covariances @ axes.T

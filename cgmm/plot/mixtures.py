@@ -29,16 +29,16 @@ from sklearn.base import BaseEstimator
 from cgmm.mixture import Parameters, log_joint
 from cgmm.numerics import FloatArray, IntArray, check_labels
 from cgmm.plot.axes import (
-    axes_or_new,
     check_parameters,
     check_points,
     check_responsibilities,
-    equal_scales,
-    estimator_of,
+    get_axes,
+    get_parameters,
     label,
-    names_of,
-    sorted_distances,
-    theta_of,
+    list_names,
+    set_equal_scales,
+    sort_distances,
+    unwrap_estimator,
 )
 from cgmm.plot.style import BACKGROUND, INK, MUTED, NEUTRAL, blend, colour, line_style, marker, tint
 
@@ -105,7 +105,7 @@ def scatter(
     X = check_points(X)
     if labels is not None and responsibilities is not None:
         raise ValueError("labels and responsibilities both say how to colour the points: give one")
-    ax = axes_or_new(ax)
+    ax = get_axes(ax)
     size = float(np.clip(6000 / len(X), 18, 42)) if size is None else size
     for k, members, faces in _group_by_marker(len(X), labels, responsibilities):
         x, y = X[members].T
@@ -115,7 +115,7 @@ def scatter(
             ax.scatter(x, y, s=size, marker=marker(k), facecolors=faces, **OUTLINED)
         if 0 <= k < len(names):
             label(ax, names[k], (x.mean(), y.max()), k, offset=(0, 8))
-    return equal_scales(ax)
+    return set_equal_scales(ax)
 
 
 def _group_by_marker(
@@ -179,9 +179,9 @@ def ellipses(
     (8.0, 4.0)
     """
     _, means, covariances = check_parameters(parameters, 2)
-    names = names_of(names, len(means))
-    n_std = sorted_distances(n_std)
-    ax = axes_or_new(ax)
+    names = list_names(names, len(means))
+    n_std = sort_distances(n_std)
+    ax = get_axes(ax)
     looks = range(len(means)) if looks is None else [int(k) for k in looks]
     for name, k, mean, covariance in zip(names, looks, means, covariances, strict=True):
         for n in n_std:
@@ -192,7 +192,7 @@ def ellipses(
             top = mean + up * n_std[-1] * covariance[:, 1] / np.sqrt(covariance[1, 1])
             label(ax, name, top, k, offset=(0, 5 * up))
     ax.autoscale_view()
-    return equal_scales(ax)
+    return set_equal_scales(ax)
 
 
 def _build_ellipse(
@@ -256,17 +256,17 @@ def density(
     2
     """
     theta = check_parameters(parameters, 2)
-    ax = axes_or_new(ax)
+    ax = get_axes(ax)
     x, y, grid = _build_grid(ax, theta, resolution)
     values = np.exp(log_joint(grid, theta)).sum(axis=1).reshape(len(y), len(x))
     peak = np.exp(log_joint(theta.means, theta)).sum(axis=1).max()
     peak = max(peak, values.max())
-    levels = peak * np.exp(-np.square(sorted_distances(n_std)[::-1]) / 2)
+    levels = peak * np.exp(-np.square(sort_distances(n_std)[::-1]) / 2)
     if fill:
         shades = [tint(MUTED, s) for s in np.linspace(0.06, 0.34, len(levels))]
         ax.contourf(x, y, values, [*levels, peak * (1 + 1e-9)], colors=shades, zorder=0.5)
     ax.contour(x, y, values, levels, colors=[tint(MUTED, 0.6)], linewidths=0.9, zorder=0.6)
-    return equal_scales(ax)
+    return set_equal_scales(ax)
 
 
 def boundary(
@@ -310,7 +310,7 @@ def boundary(
     True
     """
     compute_scores, theta = _get_score_function(model)
-    ax = axes_or_new(ax)
+    ax = get_axes(ax)
     x, y, grid = _build_grid(ax, theta, resolution)
     scores = np.asarray(compute_scores(grid))
     if theta is None and scores.ndim != 2:
@@ -323,17 +323,17 @@ def boundary(
     # The last region needs no lines, because its neighbours have the same boundaries.
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
-    return equal_scales(ax)
+    return set_equal_scales(ax)
 
 
 def _get_score_function(model: Any) -> tuple[Callable[[FloatArray], FloatArray], Parameters | None]:
     """Return a function from points to scores or classes, and θ if the model has parameters."""
     if callable(model):
         return model, None
-    model = estimator_of(model)
+    model = unwrap_estimator(model)
     if hasattr(model, "cluster_centers_"):
         return model.predict, None
-    theta = theta_of(model)
+    theta = get_parameters(model)
     return partial(_compute_log_joint, theta), check_parameters(theta, 2)
 
 

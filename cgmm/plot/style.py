@@ -61,7 +61,7 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 
 
 def colour(k: int, *, text: bool = False) -> str:
-    """Return the colour of component k from ``COLOURS``, which repeat after eight components.
+    """Return the colour of component k from ``COLOURS``; component 8 has the colour of component 0.
 
     Parameters
     ----------
