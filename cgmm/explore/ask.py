@@ -21,8 +21,8 @@ from sklearn.decomposition import PCA
 
 from cgmm.decide import Interview
 from cgmm.explore.ask_server import serve
+from cgmm.explore.controls import explain_missing_package
 from cgmm.explore.interview_widget import InterviewWidget
-from cgmm.explore.optional import explain_missing_package
 
 MOST_COLUMNS = 5
 """Largest number of numeric columns; more are replaced by this many principal components."""

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+from cgmm.explore.controls import explain_missing_package
 from cgmm.explore.interview_widget import SCRIPT, STYLE, InterviewWidget
-from cgmm.explore.optional import explain_missing_package
 
 PAGE = files("cgmm.explore").joinpath("ask.html").read_text(encoding="utf8")
 POLICY = (

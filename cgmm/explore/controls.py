@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import inspect
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from cgmm.explore.optional import explain_missing_package
 from cgmm.numerics import IntArray
 from cgmm.plot import STYLE
 
@@ -241,3 +241,28 @@ def encode_webp(pixels: IntArray, colours: int | None = None) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", lossless=True, exact=True, quality=75, method=4)
     return buffer.getvalue()
+
+
+# ------------------------------------------------------------ packages that are not installed
+
+
+@contextmanager
+def explain_missing_package(package: str, purpose: str, extra: str) -> Iterator[None]:
+    """Replace an ImportError in the block by one that says how to install the package.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package that the block imports.
+    purpose : str
+        Subject of the error message, for example "a live figure".
+    extra : str
+        Name of the extra of this package that includes it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs {package}: install it with pip install "
+            f"'constrained-mixtures[{extra}]'"
+        ) from error

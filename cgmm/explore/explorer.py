@@ -20,8 +20,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from cgmm.explore.controls import Control, Frame, Names, Slider, check_controls, draw_frame
-from cgmm.explore.optional import explain_missing_package
+from cgmm.explore.controls import (
+    Control,
+    Frame,
+    Names,
+    Slider,
+    check_controls,
+    draw_frame,
+    explain_missing_package,
+)
 
 # ------------------------------------------------------------ the explorer
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from cgmm.decide import Interview, Progress
+from cgmm.explore.controls import explain_missing_package
 from cgmm.explore.interview_cards import Cards
-from cgmm.explore.optional import explain_missing_package
 from cgmm.numerics import IntArray
 from cgmm.plot.style import COLOURS
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cgmm.explore.optional import explain_missing_package
+from cgmm.explore.controls import explain_missing_package
 from cgmm.mixture import (
     POOLINGS,
     ConstrainedGaussianMixture,
