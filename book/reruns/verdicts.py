@@ -275,7 +275,9 @@ def from_the_default_start(
     path = Path(results) / f"{comparison.again}.csv"
     if not comparison.again or not path.exists():
         return None
-    rows = read_rows(path)
+    # The runs from other starts also record the log-evidence, which no claim is about.
+    measured = {row["quantity"] for row in read_rows(Path(results) / f"{comparison.file}.csv")}
+    rows = [row for row in read_rows(path) if row["quantity"] in measured]
     known = {row["method"] for row in rows}
 
     def rename(name: str) -> str:
