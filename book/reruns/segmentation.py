@@ -354,6 +354,6 @@ EXPERIMENTS = (
         "lu2007-fig11-starts", figure_11_starts, 24, cross(["none"], [3]), cross(["none"], [3])
     ),
     make_experiment(
-        "lu2007-fig12-starts", figure_12_starts, 24, cross(["none"], [72]), cross(["none"], [24])
+        "lu2007-fig12-starts", figure_12_starts, 24, cross(["none"], [72]), cross(["none"], [72])
     ),
 )

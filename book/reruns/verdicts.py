@@ -275,9 +275,8 @@ def from_the_default_start(
     path = Path(results) / f"{comparison.again}.csv"
     if not comparison.again or not path.exists():
         return None
-    # The runs from other starts also record the log-evidence, which no claim is about.
-    measured = {row["quantity"] for row in read_rows(Path(results) / f"{comparison.file}.csv")}
-    rows = [row for row in read_rows(path) if row["quantity"] in measured]
+    # Runs from other starts also record the log-evidence, which no claim is about.
+    rows = [row for row in read_rows(path) if row["quantity"] != "log_evidence"]
     known = {row["method"] for row in rows}
 
     def rename(name: str) -> str:
