@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,8 +81,12 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
         path.write_text(f"cgmmPreviews({script(page)}, {script(shown)});\n", encoding="utf8")
     for article in articles.values():
         simplify(article)
-    pages = {f"{page}.html": entries_of(page, article) for page, article in articles.items()}
-    (site / "_static/search_entries.js").write_text(ENTRIES % script(pages), encoding="utf8")
+    asked = tomllib.loads((Path(app.srcdir) / "book/_data/asked.toml").read_text(encoding="utf8"))
+    alike = asked.pop("alike").strip().split("\n")
+    entries = {page: entries_of(page, article) for page, article in articles.items()}
+    pages = {f"{page}.html": with_questions(page, one, asked) for page, one in entries.items()}
+    text = ENTRIES % (script(alike), script(pages))
+    (site / "_static/search_entries.js").write_text(text, encoding="utf8")
     # Sphinx's own index is not used.
     (site / "searchindex.js").unlink(missing_ok=True)
 
@@ -95,10 +100,25 @@ def script(thing: object) -> str:
 
 
 # Address and title of a page are written once: repeated, they would be a tenth of the file.
-ENTRIES = """const ENTRIES = Object.entries(%s).flatMap(([address, [page, entries]]) =>
-  entries.map(([kind, title, anchor, text, number]) =>
-    ({kind, title, url: anchor ? `${address}#${anchor}` : address, page, text, number})));
+ENTRIES = """const ALIKE = %s;
+const ENTRIES = Object.entries(%s).flatMap(([address, [page, entries]]) =>
+  entries.map(([kind, title, anchor, text, number, asked]) =>
+    ({kind, title, url: anchor ? `${address}#${anchor}` : address, page, text, number, asked})));
 """
+
+
+def with_questions(
+    page: str, entries: tuple[str, list[tuple[str, ...]]], asked: dict[str, str]
+) -> tuple[str, list[tuple[str, ...]]]:
+    """Return title and entries of a page, with the questions that readers ask about each place."""
+    title, parts = entries
+    address = page.removeprefix("book/")
+    found = []
+    for kind, name, anchor, text, *number in parts:
+        questions = asked.get(f"{address}#{anchor}" if anchor else address, "").strip()
+        tail = (number[0] if number else "", questions) if questions else number
+        found.append((kind, name, anchor, text, *tail))
+    return title, found
 
 
 def entries_of(page: str, article: BeautifulSoup) -> tuple[str, list[tuple[str, ...]]]:

@@ -16,87 +16,50 @@ const FAMILIES = [
 ];
 const SHOWN = 30;
 
-// What readers call a thing that the book calls otherwise: these words count as if they stood in the
-// title. A page, or a place on it, is named by its address without ".html".
-const CALLED = {
-  "book/using": "install installation installing setup pip colab binder jupyter jupyterlab notebook run download requirements",
-  "book/using#keys": "keyboard shortcut hotkey",
-  "book/howto#choose-the-number-of-components": "elbow silhouette bic aic how many clusters number",
-  "book/howto#save-and-load-a-fit": "save model pickle joblib export persist store",
-  "book/howto#save-time-and-memory": "slow fast speed faster memory gpu",
-  "book/howto#predict-new-points-with-relations-among-them": "prediction classify new data",
-  "book/howto#deal-with-missing-values": "nan impute imputation missing data na incomplete",
-  "book/howto#cluster-categorical-data": "discrete latent class bernoulli multinomial",
-  "book/howto#mend-relations-that-contradict-each-other": "constraint inconsistent conflict contradiction infeasible contradictory",
-  "book/large_data": "large big data out of core memmap dask cluster minibatch streaming parallel huge million row",
-  "book/01_mixtures": "gmm mixture model gaussian likelihood density",
-  "book/02_em": "expectation maximization elbo variational bound jensen e-step m-step",
-  "book/03_practice": "initialization init seed restart start local optimum optima maximum maxima k-means++ kmeans++ singularity singular covariance overfitting convergence collapse different result every time run again unstable random empty regularise reg_covar",
-  "book/04_some_labels": "semi-supervised partial label labelled unlabelled classification seed few labels percent",
-  "book/05_where_relations_come_from": "side information pairwise constraint supervision come from origin source practice application",
-  "book/06_chunklet_em": "must-link chunklet group equivalence",
-  "book/07_cannot_links": "cannot-link markov random field junction tree variable elimination treewidth np-hard complexity",
-  "book/08_the_normaliser": "log z partition function normalizing constant omega estimate omega",
-  "book/09_soft_preferences": "soft constraint noisy uncertain weak penalty ppc penalized probabilistic wrong mistaken strength strong weight confidence",
-  "book/10_gibbs_and_mean_field": "mcmc approximate inference loopy message passing sampler potts ising variational belief propagation sampling",
-  "book/11_kmeans_limit": "kmeans k-means lloyd cop-kmeans pckmeans hard clustering constrained special case hard instead of soft",
-  "book/12_rca": "metric learning distance mahalanobis whitening lda fisher dimension reduction pca",
-  "book/13_the_papers_rerun": "replication reproducibility reproduce results paired difference replicate did result hold significance",
-  "book/14_choosing_a_method": "which algorithm compare comparison decision guide flowchart best method choose",
-  "book/15_the_next_question": "active learning query selection ask oracle",
-  "book/16_many_witnesses": "crowdsourcing annotator dawid skene expert disagreement disagree crowd rater label",
-  "book/notation": "symbols letters meaning symbol letter stand mean",
-  "book/instructors": "teaching course syllabus grading assignment lecture exam teacher",
-  "book/benchmarks": "timing performance runtime scaling speed scikit-learn sklearn comparison faster slower",
-  "book/api/plot": "draw plot figure ellipse visualise visualize",
-  "book/errata": "mistakes misprint correction typo error wrong in original paper misprint",
-  "book/bibliography": "references literature papers citation",
-  "book/api/mixture/ConstrainedGaussianMixture": "gaussianmixture estimator fit sklearn scikit-learn",
-};
-
 // "Cannot-links" is found by cannot-links, cannot-link, cannot and links; a plural by its singular,
 // and either spelling of English by the other.
 const spelling = word => word.replace(/is(?=(e|ed|er|ing|ation)s?$)/, "iz").replace(/yse/, "yze")
   .replace(/(col|neighb|behavi|fav|lab|harb)our/, "$1or").replace(/centre/, "center").replace(/lling|lled/, one => one.slice(1));
 const singular = word => spelling(word.length > 4 && word.endsWith("ies") ? `${word.slice(0, -3)}y`
   : word.length > 3 && /[^s]s$/.test(word) ? word.slice(0, -1) : word);
-// Forms of one word: regularise, regularised and regularisation; slow and slowly; sample, sampled and sampling.
+// Forms of one word: regularise, regularised and regularisation; slow and slowly; category and categorical.
 const stem = word => word.length < 5 ? word : (word.length < 7 ? word : word.replace(/(iz)?(ation|ion)$/, "$1"))
-  .replace(/(?<=.{3})(ing|edly|ed|er|ly)$/, "").replace(/(?<=.{3})e$/, "").replace(/([^aeiouls])\1$/, "$1");
-const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace("means++", "meanspp");
+  .replace(/(?<=.{3})(ing|edly|ed|er|ly)$/, "").replace(/(?<=.{3})e$/, "").replace(/([^aeiouls])\1$/, "$1")
+  .replace(/(?<=.{5})(ical|ity|ness|ment|[ae]nce?|[ae]nc|[ae]nt|ive?|[ai]bl|al|y)$/, "");
+const fold = text => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace("means++", "meanspp")
+  .replace(/\b(must|cannot|can.?t) link/g, "$1-link");
 const JOINT = /[-.'’]/, WORD = /[\p{L}\p{N}_]+(?:[-.'’][\p{L}\p{N}_]+)*/gu;
 // Words that say nothing of what is asked, unless there is no other; so do single letters.
-const STOP = new Set(("a an and any are as at be been but by can could did do does for from get give had has have how i if in "
-  + "into is it its like make me my need of on or our should so than that the their them there these they this to "
-  + "use using vs versus was we were what when where which who why will with would you your deal handle take went want work there").split(" "));
-// Words that readers and the book use for one thing; another word of a line counts for less than the word itself.
-const ALIKE = ["annotator expert worker rater judge person people", "relation constraint link", "component cluster class group",
-  "point sample observation item example row", "wrong error mistake false incorrect", "weight proportion share", "image picture photo",
-  "time speed runtime duration", "choose select pick", "compute calculate", "metric distance similarity", "column feature variable dimension",
-  "start initialisation seed", "maximum optimum peak", "same together equal", "different apart distinct", "probability chance odds",
-  "normaliser denominator constant", "result finding outcome", "draw repetition realisation replicate", "question query", "fit train",
-  "predict classify"].map(line => line.split(" ").map(word => stem(singular(word))));
+const STOP = new Set(("a also am an and another any are as at be been but by can cannot could did do does each every for from get give go got had has have how i if in "
+  + "into is it its just like make many me more most much must my need of on one only or other our per really should so some than that the their them there these they this then "
+  + "to us use using vs versus was we were what when where which while who whom why will with would you your deal handle take went want "
+  + "work here tell").split(" "));
+// Words for one thing, from _data/asked.toml; another word of a line counts for less than the word itself.
+const alikeLines = () => ALIKE.map(line => line.split(" ").map(word => stem(singular(word))));
 const telling = words => words.filter(word => !STOP.has(word) && (word.length > 1 || /\d/.test(word)));
 function askedWords(query) {
   const all = (fold(query).match(WORD) ?? []).map(singular);
   return (telling(all).length ? telling(all) : all).map(stem);
 }
+// "Pseudo-likelihood" is found by its parts and by "pseudolikelihood" as well.
 const wordsOf = text => (fold(text).match(WORD) ?? [])
-  .flatMap(word => JOINT.test(word) ? [word, ...word.split(JOINT)] : [word]).map(word => stem(singular(word)));
+  .flatMap(word => JOINT.test(word) ? [word, word.replace(/[-’']/g, ""), ...word.split(JOINT)] : [word]).map(word => stem(singular(word)));
 const counted = words => words.reduce((n, word) => n.set(word, (n.get(word) ?? 0) + 1), new Map());
 
 const mean = numbers => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
-// What a word counts for: in a title (of the package: less), as a reader's word, as another word for the same, in the text;
-// the best section of a page; the kind of an entry (of the package: less); a title that is the question; the power of the share
-// of words that are found.
-const W = {title: 1.4, nameTitle: 0.5, called: 3.8, alike: 0.5, text: 0.55, best: 1.4, worth: 0.55, api: 0.35, named: 2, cover: 0.65};
+// What a word counts for: in a title (of the package: less), in a question of _data/asked.toml about a place or about a part of it,
+// as another word for the same, and in the text (BM25: k and b); how fast more of these add less; the question most like the query;
+// the best parts of a page; the kind of an entry (of the package: less); a title that is the query; the power of the share of words
+// that are found; a term whose meaning is asked for, or
+// that is the query; a recipe, if a query asks for one. Chosen by a search over the questions in tests/book/questions.py.
+const W = {title: 6.2, nameTitle: 13, asked: 5.9, askedPart: 2.4, alike: 0.15, text: 1.5, k: 5.8, b: 0.37, sat: 5.9, line: 2.2, best: 0.15, second: 0.2, worth: 0.3, api: 0.013, named: 1.6, term: 18, exact: 2, cover: 0.36, how: 0.18};
 let index;
 function indexed() {
   if (index) return index;
   index = ENTRIES.map(entry => {
     const title = wordsOf(entry.title), text = wordsOf(`${entry.text} ${entry.kind === "page" ? "" : entry.page}`);
-    const called = wordsOf(CALLED[entry.url.replace(".html", "")] ?? "");
-    return {entry, title: counted(title), called: new Set(called), length: title.length, text: counted(text), size: text.length};
+    const lines = (entry.asked ?? "").split("\n").map(line => new Set(telling(wordsOf(line))));
+    return {entry, title: counted(title), lines, asked: new Set(lines.flatMap(line => [...line])), length: (fold(entry.title).match(WORD) ?? []).length, text: counted(text), size: text.length};
   });
   const pages = Object.groupBy(index, one => one.entry.url.split("#")[0]);
   index.usual = mean(index.map(one => one.size));
@@ -105,14 +68,16 @@ function indexed() {
     one.parts = pages[one.entry.url].filter(part => part !== one);
     const whole = new Map();
     for (const [word, n] of pages[one.entry.url].flatMap(({title, text}) => [...title, ...text])) whole.set(word, (whole.get(word) ?? 0) + n);
-    Object.assign(one, {text: whole, size: [...whole.values()].reduce((sum, n) => sum + n)});
+    const below = new Set(one.parts.flatMap(part => [...part.asked]));
+    Object.assign(one, {text: whole, below, size: [...whole.values()].reduce((sum, n) => sum + n)});
   }
   index.usualPage = mean(index.filter(one => one.parts).map(one => one.size));
   return index;
 }
 
 // How much a text is about a word, from 0 to 1: more with each time that it is there, less if the text is long (BM25).
-const about = (n, size, usual) => n / (n + 1.2 * (0.5 + 0.5 * size / usual));
+const about = (n, size, usual) => n / (n + W.k * (1 - W.b + W.b * size / usual));
+const times = (words, word) => words.get?.(word) ?? Number(words.has(word));
 
 // "Theorem 7.2", "Fig. 7.1", "(7.1)" and "chapter 7" name one thing.
 function named(query) {
@@ -131,48 +96,55 @@ function search(query) {
   const asked = askedWords(query);
   const all = indexed(), first = named(query);
   if (!asked.length) return first;
+  const holds = (one, count) => count(one.title) || count(one.asked) || count(one.text);
   // A word counts as the beginning of others only where it is no word itself: "Chang", not "change".
-  const has = asked.map(word => {
-    if (all.some(one => one.title.has(word) || one.text.has(word) || one.called.has(word))) return (words => words.get(word) ?? 0);
-    return words => [...words].reduce((n, [other, k]) => other.startsWith(word) ? n + k : n, 0);
-  });
-  const alike = asked.map(word => ALIKE.filter(line => line.includes(word)).flat().filter(other => other !== word));
+  const has = asked.map(word => all.some(one => holds(one, words => times(words, word))) ? words => times(words, word)
+    : words => [...words.keys()].filter(other => other.startsWith(word)).length);
+  const lines = alikeLines();
+  const alike = asked.map(word => lines.filter(line => line.includes(word)).flat().filter(other => other !== word));
   // What few entries have tells more than what many have.
-  const holders = count => all.filter(({title, text}) => count(title) || count(text)).length;
-  const weights = has.map(count => Math.log((1 + all.length) / (1 + holders(count))));
-  const sum = weights.reduce((one, other) => one + other, 0);
+  const weights = has.map(count => Math.log((1 + all.length) / (1 + all.filter(one => holds(one, count)).length)));
+  const sum = weights.reduce((one, other) => one + other, 0) || 1, usual = mean(weights);
+  // How like a question is to the query: the weight of the words of both, by those of each (the cosine).
+  const likeness = line => {
+    const own = [...line].map(word => weights[asked.indexOf(word)] ?? usual).reduce((one, other) => one + other, 0) || 1;
+    const shared = has.map((count, n) => weights[n] * (count(line) ? 1 : alike[n].some(word => line.has(word)) / 2));
+    return shared.reduce((one, other) => one + other) / Math.sqrt(sum * own);
+  };
   // Parts of a dotted name are no heading for a question in plain words.
   const isProse = asked.length > 1 && !/[._(]|[a-z][A-Z]/.test(query);
+  const isDefinition = /^(what (is|are) (an? |the )?\S+( \S+)?\??$|what does|defin|meaning)/i.test(query.trim());
+  const isRecipe = /^how (to|do|can)/i.test(query.trim());
+  const isWhole = asked.length === fold(query).match(WORD).length;
   const functions = [...fold(query).matchAll(/([\w.]+)\(/g)].map(([, name]) => name);
   const ratings = new Map();
   const rate = one => ratings.get(one) ?? ratings.set(one, rateAnew(one)).get(one);
-  function rateAnew({entry, title, called, length, text, size, parts}) {
+  function rateAnew({entry, title, lines, asked: known, below = new Set(), length, text, size, parts}) {
     const isName = isProse && (entry.kind === "name" || entry.url.includes("/api/"));
-    const usual = parts ? all.usualPage : all.usual;
-    // The word itself, or else the best of the words for the same.
-    const best = (own, n, worthOf) => own || W.alike * Math.max(0, ...alike[n].map(worthOf));
-    let score = 0, inTitle = 0, found = 0, covered = 0;
+    const strength = count => (isName ? W.nameTitle : W.title) * Boolean(count(title))
+      + (count(known) ? W.asked : W.askedPart * Boolean(count(below))) + W.text * about(count(text), size, parts ? all.usualPage : all.usual);
+    let score = 0, found = 0, covered = 0;
     has.forEach((count, n) => {
-      const own = {title: Boolean(count(title)), called: called.has(asked[n]), text: count(text)};
-      const heading = best(Number(own.title), n, word => title.has(word)), known = best(Number(own.called), n, word => called.has(word));
-      const below = best(about(own.text, size, usual), n, word => about(text.get(word) ?? 0, size, usual));
-      if (own.title) inTitle++;
-      if (!heading && !known && !below) return;
+      // The word itself, or else the best of the words for the same.
+      const own = strength(count), best = own || W.alike * Math.max(0, ...alike[n].map(word => strength(words => times(words, word))));
+      if (!best) return;
       found++;
-      covered += weights[n] * (own.title || own.called || own.text ? 1 : W.alike);
-      score += weights[n] * ((isName ? W.nameTitle : W.title) * heading + W.called * known + W.text * below);
+      covered += weights[n] * (own ? 1 : W.alike);
+      score += weights[n] * best / (W.sat + best) * (1 + W.sat);
     });
-    // A part with all the words in its title is a hit of its own.
-    const share = (covered / sum) ** W.cover, ofText = inTitle === asked.length ? 0 : score / sum * share;
-    if (parts) score += sum * W.best * Math.max(0, ...parts.map(part => rate(part).ofText));
+    const share = (covered / sum) ** W.cover, content = (score / sum + W.line * Math.max(...lines.map(likeness))) * share;
     const [, worth] = KINDS[entry.kind === "page" && entry.number ? "chapter" : entry.kind];
     // What is named as the question is, and nothing else, is what was meant.
-    const named = inTitle === asked.length && !isName ? inTitle / Math.max(length, asked.length) : 0;
-    score = (score / sum + W.worth * worth / 70 * (isName ? W.api : 1) + W.named * named) * share;
+    const isNamed = has.every(count => count(title)) && !isName, named = isNamed ? asked.length / Math.max(length, asked.length) : 0;
+    const kind = W.worth * worth / 70 * (isName ? W.api : 1) + W.how * (isRecipe && entry.url.includes("howto"));
+    let rating = content + (kind + named * (W.named * (entry.kind === "exercise" ? 0.3 : 1) + (entry.kind === "term") * (isDefinition ? W.term : W.exact * (named === 1 && isWhole)))) * share;
+    if (parts) {
+      const [first = 0, second = 0, third = 0] = parts.map(part => rate(part).content).sort((a, b) => b - a);
+      rating += W.best * first + W.second * (second + third);
+    }
     // The estimator is meant where several classes have a method of that name.
-    const isCalled = entry.kind === "name" && functions.some(name => entry.title.toLowerCase().endsWith(name));
-    if (isCalled) score += /estimator/.test(CALLED[entry.url.split(".html")[0]]) ? 6 : 3;
-    return {entry, score, found, ofText};
+    if (entry.kind === "name" && functions.some(name => entry.title.toLowerCase().endsWith(name))) rating += entry.url.includes("ConstrainedGaussianMixture") ? 60 : 30;
+    return {entry, score: rating, found, content};
   }
   const hits = all.map(rate).filter(({found}) => found);
   // What has few of the words is no hit.
