@@ -306,7 +306,7 @@ def _encode_preset(name: str, preset: Mapping[str, Any], K: int, sampling: str) 
     starts = preset["starts"] or [_compute_default_start(X, K)]
     return {
         "name": name, "X": _round_to_lists(X), "y": y.tolist(), "links": links,
-        "starts": [_encode_parameters(_compute_start(start, X, K), K) for start in starts],
+        "starts": [_encode_parameters(_initial_parameters(start, X, K), K) for start in starts],
     }  # fmt: skip
 
 
@@ -329,7 +329,7 @@ def _encode_parameters(parameters: object, K: int) -> dict[str, Any]:
     return {name: _round_to_lists(values) for name, values in arrays.items()}
 
 
-def _compute_start(start: Any, X: FloatArray, K: int) -> Any:
+def _initial_parameters(start: Any, X: FloatArray, K: int) -> Any:
     """Return initial parameters, by an M-step if the start is an (N,) array of classes."""
     if hasattr(start, "means"):
         return start

@@ -176,7 +176,7 @@ class Finder:
         descent = Descent(graph, unary[nodes], self.search)
         proof = solve_program(graph, unary[nodes]) if prove else UNKNOWN
         if proof.states is not None and descent.is_feasible(proof.states):
-            # The solver stops within a tolerance of the optimum; exchanges remove the difference.
+            # The solver stops within a tolerance of the optimum; local search closes the gap.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
         z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (start, known)))

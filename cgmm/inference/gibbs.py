@@ -240,7 +240,9 @@ class _Sampler:
         self.with_clusters = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(generator(random_state).integers(2**63))
 
-    def marginals(self, unary: FloatArray, n_draws: int, watch: Watch | None = None) -> FloatArray:
+    def marginals(
+        self, unary: FloatArray, n_draws: int, record_sweep: Watch | None = None
+    ) -> FloatArray:
         """Return (n_nodes, K) marginals, averaged over sweeps and chains, and call ``watch``."""
         unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
         rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
@@ -249,8 +251,8 @@ class _Sampler:
             sweep_nodes(self.network, unary, states, self.with_clusters, rng)
         for _ in range(n_draws):
             sweep_nodes(self.network, unary, states, self.with_clusters, rng, total)
-            if watch is not None:
-                watch(unary, states)
+            if record_sweep is not None:
+                record_sweep(unary, states)
         q = total.sum(axis=2)
         nodes = np.empty(q.shape).T
         nodes[self.network.order] = (q / q.sum(axis=0)).T
@@ -261,7 +263,7 @@ class _Sampler:
         log_weights, counts = list[FloatArray](), list[FloatArray]()
         best, largest = np.zeros(self.graph.n_nodes, dtype=np.intp), [-np.inf]
 
-        def watch(unary: FloatArray, states: FloatArray) -> None:
+        def record_sweep(unary: FloatArray, states: FloatArray) -> None:
             z = states.argmax(axis=0)
             log_weights.append(_compute_log_weights(self.network.graph, unary, z))
             counts.append(states.sum(axis=1))
@@ -269,7 +271,7 @@ class _Sampler:
                 largest.append(log_weights[-1].max())
                 best[self.network.order] = z[:, log_weights[-1].argmax()]
 
-        nodes = self.marginals(unary, n_draws, watch)
+        nodes = self.marginals(unary, n_draws, record_sweep)
         return Chains(nodes, np.stack(log_weights, axis=1), np.stack(counts, axis=2), best)
 
 
@@ -425,7 +427,7 @@ def exchange_clusters(
     other = (k + rng.integers(1, n_states, size=n_chains)) % n_states
     in_k, in_l = states[k, :, chains] > 0, states[other, :, chains] > 0
     cluster = draw_clusters(network, in_k, in_l, rng)
-    with np.errstate(invalid="ignore"):  # Nodes that have neither state may give -inf minus -inf.
+    with np.errstate(invalid="ignore"):  # -inf minus -inf, where the second np.where discards it
         gain = np.where(in_k, unary[other] - unary[k], np.where(in_l, unary[k] - unary[other], 0.0))
     gains = np.bincount(cluster, weights=gain.ravel())
     flips = (rng.random(len(gains)) < expit(gains))[cluster].reshape(in_k.shape)

@@ -181,7 +181,8 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     return PairwiseScores(
         precision=pairs.both / pairs.same_cluster,
         recall=pairs.both / pairs.same_class,
-        # [shental2003, sect. 3]  f½ = 2PR / (R + P), written so that B = 0 needs no special case
+        # [shental2003, sect. 3]  f½ = 2PR / (R + P), rearranged so that
+        # ``pairs.both`` = 0 needs no special case.
         f_half=2 * pairs.both / (pairs.same_cluster + pairs.same_class),
     )
 

@@ -372,7 +372,8 @@ def _regressions(covariances: FloatArray, present: BoolArray) -> list[Regression
     for n in np.unique(n_missing[n_missing > 0]):
         patterns = np.flatnonzero(n_missing == n)
         missing = np.nonzero(~present[patterns])[1].reshape(-1, n)
-        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹, which are small if few values are missing.
+        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹. If few values are missing, only a small
+        # matrix is inverted.
         inside: Any = precisions[:, missing[:, :, None], missing[:, None]]
         C, log_dets = np.linalg.inv(inside), -np.linalg.slogdet(inside)[1]
         B = C @ -(precisions[:, missing] * present[patterns][:, None])

@@ -264,7 +264,7 @@ class Runs(NamedTuple):
     """(S,) log-evidence."""
     scores: FloatArray
     """(S,) log-evidence - ½ P log N (Schwarz, 1978), where P is the number of free parameters of
-    the stage, minus the correction for small samples from ``expected_overfit``."""
+    the stage, minus the correction for small samples from ``compute_overfitting_correction``."""
 
     def best(self, n: int) -> FloatArray:
         """Return the responsibilities of the n runs with the highest scores, the best one first."""
@@ -317,7 +317,9 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
             break
         log_messages = None if log_messages is None else log_messages[:, goes_on]
         components = components.select_runs(goes_on)
-    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + expected_overfit(batch, counts, stage)
+    cost = 0.5 * batch.n_free(stage) * np.log(n_points) + compute_overfitting_correction(
+        batch, counts, stage
+    )
     return Runs(r, evidence, evidence - cost)
 
 
@@ -555,7 +557,7 @@ def compute_messages(p: FloatArray, log_weights: FloatArray) -> FloatArray:
         return np.maximum(np.log(others / total), LOWEST_MESSAGE)
 
 
-def expected_overfit(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
+def compute_overfitting_correction(batch: Batch, counts: FloatArray, stage: int) -> FloatArray:
     """Return the small-sample correction of each run's score: its expected overfitting, in nats.
 
     If q regressors and a covariance in d dimensions, p parameters in total, are fitted to n points,

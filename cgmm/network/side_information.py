@@ -144,7 +144,7 @@ class SideInformation(NamedTuple):
     @property
     def points_are_sampled(self) -> bool:
         """True if every node's multiplicity is its number of points, and points have no weights."""
-        # It suffices to compare sums, because all multiplicities are 1 if chunklets are sampled.
+        # Comparing sums suffices, because all multiplicities are either 1 or the numbers of points.
         return self.power is None and bool(self.multiplicity.sum() == len(self.node_of))
 
     @property

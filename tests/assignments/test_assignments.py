@@ -54,7 +54,7 @@ class Assignment:
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)
         found = trial.grade_notebooks({(who, self.name): handed_in[who] for who in some})
-        # Only a run in a sandbox names the line and records the code of a task.
+        # Outside a sandbox, messages name no line and rows contain no code, so both are removed.
         in_boxes = {
             row._replace(message=row.message.partition(" [line")[0], code="") for row in found
         }

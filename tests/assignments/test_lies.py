@@ -117,8 +117,8 @@ WRONG_ANSWERS = {
     **{f"arguments become {number}": overwrite_arguments(value, number)
        for value, number in ((0.5, -300), (0, 1), (1, 0))},
 }  # fmt: skip
-# Checks that a wrong answer passes: a number can be guessed, and the functions of chapter 16 change
-# their arguments before they return.
+# These hidden checks can be passed by a wrong answer, because the functions of chapter 16 change
+# their arguments, which the checks look at, before they return.
 GUESSABLE = {
     "16_many_witnesses": {"check-3-words", "check-3-network"},
 }

@@ -41,7 +41,8 @@ def test_frames_equal_the_drawings_and_equal_frames_are_stored_once(explorer):
         picture = data["pictures"][frame] or image["src"]
         np.testing.assert_array_equal(decode_webp(picture), render_frame(n=n, side=side))
         assert text == describe_dot(n, side)
-    # n = 0 and n = 1 look alike, and the picture on the page is not stored again.
+    # Six of the eight pictures differ, since n = 0 and n = 1 look alike. The one in <img> is not
+    # repeated in the data.
     assert len(data["pictures"]) == html.count("data:image/webp") == 6
     assert explorer.n_frames == 8
 

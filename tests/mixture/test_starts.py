@@ -191,7 +191,9 @@ def test_penalty_of_scores_equals_the_mean_optimism_in_pure_noise(stage):
         fitted, held_out = (np.einsum("knd,kde,kne->", d, inverse, d) for d in deviations)
         gains.append((held_out - fitted) / 2)
     p = 2 * n_dims + (1 if stage == starts.SHARED else 2) * n_dims * (n_dims + 1) / 2
-    expected = p + starts.expected_overfit(batch, np.full((2, 1), float(n_each)), stage)[0]
+    expected = (
+        p + starts.compute_overfitting_correction(batch, np.full((2, 1), float(n_each)), stage)[0]
+    )
     error = np.std(gains) / np.sqrt(len(gains))
     assert np.mean(gains) == pytest.approx(expected, abs=5 * error)
 

@@ -1,4 +1,4 @@
-"""Test that the slides of each chapter are readable and complete in one file."""
+"""Test that the slides of each chapter are readable and are one self-contained file."""
 
 import re
 
