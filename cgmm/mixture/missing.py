@@ -318,10 +318,10 @@ def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
         second = (np.square(x) @ r)[:, :, 0]
         return counts.sum(axis=1), first, second + counts @ ~piece.present * theta.covariances
     second = (x * r.mT) @ x.mT
-    second = (second + second.mT) / 2  # rounding makes the product slightly asymmetric
     for of in _regressions(theta.covariances, piece.present):
         cells: Any = slice(None), of.missing[:, :, None], of.missing[:, None]
         np.add.at(second, cells, counts[:, of.patterns, None, None] * of.covariances)
+    second = (second + second.mT) / 2  # rounding of products and inverses is not symmetric
     return counts.sum(axis=1), first, second
 
 
