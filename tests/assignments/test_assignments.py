@@ -75,14 +75,14 @@ class Assignment:
     def test_student_version_has_no_solution_and_no_hidden_check(self):
         released = nbformat.read(RELEASED / f"{self.name}.ipynb", as_version=4)
         text = "\n".join(cell.source for cell in released.cells)
-        secrets = list(_secrets(sources.source(self.name)))
+        secrets = list(_find_hidden_lines(sources.source(self.name)))
         assert len(secrets) > 10
         assert [line for line in secrets if line in text] == []
         assert "HIDDEN TESTS" not in text
         assert "SOLUTION" not in text
 
 
-def _secrets(notebook):
+def _find_hidden_lines(notebook):
     """Return lines of solutions and hidden checks that the student does not see elsewhere."""
     region = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
     shown = "\n".join(region.sub("", cell.source) for cell in notebook.cells)

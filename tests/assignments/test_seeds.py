@@ -16,7 +16,7 @@ WORDS = ["autumn", "autumn26", "autumn27", "spring", "spring27"]
 MANY = [f"word{n}" for n in range(40)]
 
 
-def _printed(name, seed):
+def _print_numbers_of_task_1(name, seed):
     """Return the printed output of the cell with the numbers of task 1."""
     cells = {sources.grade_id(cell): cell.source for cell in sources.source(name, seed).cells}
     space: dict = {}
@@ -28,8 +28,8 @@ def _printed(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_of_consecutive_terms_differ(name):
-    assert len({_printed(name, word) for word in WORDS}) == len(WORDS)
-    assert len({_printed(name, word) for word in MANY}) >= 12
+    assert len({_print_numbers_of_task_1(name, word) for word in WORDS}) == len(WORDS)
+    assert len({_print_numbers_of_task_1(name, word) for word in MANY}) >= 12
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -68,7 +68,7 @@ def pages_to_visit() -> list[str]:
     return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 
 
-def short_and_whole(chapter: str, appendix: str) -> list:
+def short_and_complete_editions(chapter: str, appendix: str) -> list:
     """Return the editions of the book to test: two pages, or all pages as a slow test."""
     return [
         pytest.param([("Part II", chapter), ("Back matter", appendix)], id="short"),
@@ -110,16 +110,16 @@ class Visit:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("requestfailed", self._miss)
+        page.on("requestfailed", self._record_missing_file)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._hear)
+        page.on("console", self._record_console_message)
 
-    def _miss(self, request: Request) -> None:
+    def _record_missing_file(self, request: Request) -> None:
         # Requests that the browser aborts when it leaves a page do not count as missing.
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"missing: {request.url}")
 
-    def _hear(self, message: ConsoleMessage) -> None:
+    def _record_console_message(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.complaints.append(f"{message.type}: {message.text}")
 
@@ -146,7 +146,7 @@ class Visit:
 
 
 @contextmanager
-def visiting(
+def open_for_module(
     browser: Browser, site: Path, name: str, fragment: str = "", **options
 ) -> Iterator[Visit]:
     """Yield a page that is opened once for all tests of a module."""
@@ -156,7 +156,7 @@ def visiting(
     one.close()
 
 
-def frame(explorer: Locator) -> dict[str, str]:
+def read_frame(explorer: Locator) -> dict[str, str]:
     """Return the picture that an explorer shows, its text alternative and its announcement."""
     image = explorer.locator("img.cgmm-explorer-frame")
     return {

@@ -40,9 +40,10 @@ class FigureText(NamedTuple):
     keeps_colours: bool
 
 
-def figures(path: Path) -> Iterator[FigureText]:
-    for section in sections(cells(path)):
-        known = {n for cell in section for text in computed_numbers(cell) for n in numbers(text)}
+def read_figures(path: Path) -> Iterator[FigureText]:
+    for section in cells_by_section(cells(path)):
+        texts = [text for cell in section for text in computed_numbers(cell)]
+        known = {number for text in texts for number in parse_numbers(text)}
         for cell in section:
             about = cell["metadata"].get("mystnb", {})
             alt, figure = about.get("image", {}).get("alt", ""), about.get("figure", {})
@@ -52,7 +53,7 @@ def figures(path: Path) -> Iterator[FigureText]:
                 yield FigureText(path.stem, cell["id"], text, known, "keep-colours" in tags)
 
 
-def sections(cells: list[dict]) -> Iterator[list[dict]]:
+def cells_by_section(cells: list[dict]) -> Iterator[list[dict]]:
     """Return, for each section of a chapter, its code cells."""
     section: list[dict] = []
     for cell in cells:
@@ -72,7 +73,7 @@ def computed_numbers(cell: dict) -> Iterator[str]:
         yield "".join(output.get("data", {}).get("text/plain", ()))
 
 
-def numbers(text: str) -> set[float]:
+def parse_numbers(text: str) -> set[float]:
     """Return the numbers of a text; a percentage also as a share."""
     found = set()
     for one in NUMBER.findall(text):
@@ -81,21 +82,22 @@ def numbers(text: str) -> set[float]:
     return found
 
 
-def unsourced(shown: FigureText) -> list[str]:
+def unsourced_numbers(shown: FigureText) -> list[str]:
     """Return the numbers of a caption that no cell of the section shows."""
     text = NAMES.sub("", shown.text)
-    return [one.strip(", ") for one in NUMBER.findall(text) if not numbers(one) & shown.known]
+    return [one.strip(", ") for one in NUMBER.findall(text) if not parse_numbers(one) & shown.known]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_numbers_in_captions_come_from_the_run(path):
-    found = {drawn.cell: " ".join(unsourced(drawn)) for drawn in figures(path) if unsourced(drawn)}
-    assert found == {}, "assert these numbers in a cell of the figure's section"
+    found = [(figure.cell, unsourced_numbers(figure)) for figure in read_figures(path)]
+    missing = {cell: numbers for cell, numbers in found if numbers}
+    assert missing == {}, "assert these numbers in a cell of the figure's section"
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_captions_name_no_colours_that_dark_mode_changes(path):
-    for drawn in figures(path):
+    for drawn in read_figures(path):
         if not drawn.keeps_colours and (drawn.chapter, drawn.cell) not in OF_LAMPS:
             assert not LIGHTNESS.search(drawn.text), (drawn.cell, drawn.text)
 

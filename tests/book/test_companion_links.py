@@ -28,7 +28,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Chap
 <body><h1>Chapter</h1>{figure}{links}</body></html>"""
 
 
-def figure(path) -> str:
+def stored_figure(path) -> str:
     """Return the stored output of the cell that shows the figure."""
     (cell,) = [one for one in cells(path) if one["id"] == "companion"]
     return "".join(cell["outputs"][0]["data"]["text/html"])
@@ -39,7 +39,8 @@ def test_links_in_sentences_set_the_figure(browser, tmp_path, name):
     (path,) = [one for one in CHAPTERS if one.stem == name]
     links = [unescape(one) for one in LINK.findall(prose(path))]
     anchors = "".join(f'<a href="{one}">{n}</a> ' for n, one in enumerate(links))
-    (tmp_path / "page.html").write_text(PAGE.format(figure=figure(path), links=anchors), "utf8")
+    html = PAGE.format(figure=stored_figure(path), links=anchors)
+    (tmp_path / "page.html").write_text(html, "utf8")
     page, errors = browser.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))

@@ -19,7 +19,7 @@ NO_COMPARISON = {
 }
 
 
-def loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def list_loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Return target and iterable of each loop; a loop over itertools.product counts as several."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.comprehension):
@@ -43,12 +43,12 @@ def short_ranges(tree: ast.AST) -> Iterator[int]:
                     yield n
 
 
-def complaints(source: str) -> list[str]:
+def list_complaints(source: str) -> list[str]:
     """Return messages for short loops over seeds and standard errors computed by hand."""
     tree = ast.parse(source)
     faults = [
         f"{n} draws, of {FEWEST_DRAWS} at least"
-        for target, over in loops(tree)
+        for target, over in list_loops(tree)
         if names(target) & SEEDS
         for n in short_ranges(over)
     ]
@@ -60,7 +60,7 @@ def complaints(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_comparisons_use_twelve_draws_and_paired_errors(path):
-    found = {key: found for key, source in sources(path) if (found := complaints(source))}
+    found = {key: found for key, source in sources(path) if (found := list_complaints(source))}
     known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"

@@ -11,7 +11,7 @@ from pathlib import Path
 import epub
 import pytest
 from bs4 import BeautifulSoup
-from built_book import short_and_whole
+from built_book import short_and_complete_editions
 
 CHAPTER = "book/07_cannot_links"
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -27,7 +27,7 @@ VISIBLE = r"""() => {
 }"""
 
 
-@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/notation"))
+@pytest.fixture(scope="module", params=short_and_complete_editions(CHAPTER, "book/notation"))
 def edition(request, chromium_path, site, tmp_path_factory):
     """Return the EPUB, its unpacked pages, and their names in the book."""
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"

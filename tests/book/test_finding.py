@@ -5,7 +5,7 @@ import sys
 import tomllib
 
 import pytest
-from built_book import ROOT, pages_to_visit, visiting
+from built_book import ROOT, open_for_module, pages_to_visit
 from questions import (
     FRESH,
     HELD_OUT,
@@ -25,7 +25,7 @@ FOUND = "([query, n]) => search(query).slice(0, n).map(one => one.url)"
 @pytest.fixture(scope="module")
 def results(browser, site):
     """Return the result page of the search for all queries."""
-    with visiting(browser, site, "search", "?q=cannot-link") as one:
+    with open_for_module(browser, site, "search", "?q=cannot-link") as one:
         yield one
 
 
@@ -70,11 +70,11 @@ ASKED = [
 
 
 def test_searching_a_name_or_question_finds_its_page_first(results, site):
-    def first(query):
+    def first_result(query):
         return (results.page.evaluate(FOUND, [query, 1]) or [""])[0]
 
-    assert [(query, first(query)) for query, _ in EXACT] == EXACT
-    found = {query: first(query).replace(".html", "") for query, _ in ASKED}
+    assert [(query, first_result(query)) for query, _ in EXACT] == EXACT
+    found = {query: first_result(query).replace(".html", "") for query, _ in ASKED}
     missed = {query: found[query] for query, place in ASKED if found[query] != f"book/{place}"}
     assert len(missed) <= 4, missed
     rare = results.page.evaluate(FOUND, ["baguette", 99])
@@ -135,11 +135,11 @@ LEADS = {
 
 @pytest.fixture(scope="module")
 def chapter(browser, site):
-    with visiting(browser, site, "book/07_cannot_links") as one:
+    with open_for_module(browser, site, "book/07_cannot_links") as one:
         yield one
 
 
-def link(page, address):
+def locate_link(page, address):
     return page.locator(f".bd-article a[href^='{address}']:not(.headerlink):visible").first
 
 
@@ -147,7 +147,7 @@ def link(page, address):
 def test_hovering_a_link_shows_a_preview(chapter, address):
     page = chapter.page
     page.mouse.move(0, 0)
-    link(page, address).hover()
+    locate_link(page, address).hover()
     shown = page.locator(PREVIEW)
     shown.wait_for()
     assert LEADS[address] in " ".join(shown.inner_text().split())
@@ -178,7 +178,7 @@ def test_hovering_a_link_shows_a_preview(chapter, address):
 def test_the_keyboard_shows_the_preview_of_a_link(chapter):
     page = chapter.page
     page.mouse.move(0, 0)
-    one = link(page, "#thm-7-width")
+    one = locate_link(page, "#thm-7-width")
     # A key was pressed, as with Tab, so the focus is visible.
     page.keyboard.press("Tab")
     one.focus()
@@ -193,7 +193,7 @@ def test_a_tap_follows_the_link(visit):
     page = visit(
         "book/07_cannot_links", has_touch=True, viewport={"width": 390, "height": 800}
     ).page
-    link(page, "#thm-7-width").tap()
+    locate_link(page, "#thm-7-width").tap()
     page.wait_for_function("location.hash === '#thm-7-width'")
     page.wait_for_timeout(400)
     assert page.locator(PREVIEW).count() == 0

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from built_book import ROOT, visiting
+from built_book import ROOT, open_for_module
 
 LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
   .map(one => one.family.replaceAll('"', ""))"""
@@ -11,7 +11,7 @@ LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
 
 @pytest.fixture(scope="module")
 def reader(browser, site):
-    with visiting(browser, site, "book/02_em") as one:
+    with open_for_module(browser, site, "book/02_em") as one:
         yield one
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from built_book import FORMULAS, STRANDED, frame, pages_to_visit, visiting
+from built_book import FORMULAS, STRANDED, open_for_module, pages_to_visit, read_frame
 
 # Preloading is off, because axe would request style sheets, which browsers refuse on file paths.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
@@ -109,7 +109,7 @@ PAGES = [pytest.param(name, marks=[pytest.mark.slow] * is_slow(name)) for name i
 @pytest.fixture(scope="module", params=PAGES)
 def open_page(request, browser, site):
     """Yield one page after the other; all tests of a page share one visit."""
-    with visiting(browser, site, request.param) as one:
+    with open_for_module(browser, site, request.param) as one:
         yield one
 
 
@@ -237,10 +237,10 @@ def test_every_slider_moves_by_keyboard(open_page):
     page = open_page.show()
     for explorer in page.locator(".cgmm-explorer").all():
         for slider in explorer.locator("input[type=range]").all():
-            before = frame(explorer)
+            before = read_frame(explorer)
             slider.focus()
             page.keyboard.press("ArrowRight")
-            after = frame(explorer)
+            after = read_frame(explorer)
             assert after.keys() == before.keys()
             assert all(after[key] != before[key] for key in before)
     assert not open_page.complaints, "\n".join(open_page.complaints)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pdf
 import pytest
 from bs4 import BeautifulSoup
-from built_book import short_and_whole
+from built_book import short_and_complete_editions
 from pypdf import PdfReader
 
 CHAPTER = "book/13_the_papers_rerun"
 
 
-@pytest.fixture(scope="module", params=short_and_whole(CHAPTER, "book/bibliography"))
+@pytest.fixture(scope="module", params=short_and_complete_editions(CHAPTER, "book/bibliography"))
 def edition(request, chromium_path, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
     pdf.make(site, path, request.param)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import cgmm_phone
 import pytest
-from built_book import ROOT, visiting
+from built_book import ROOT, open_for_module
 from matplotlib.figure import Figure
 
 from cgmm.plot import svg
@@ -22,7 +22,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 @pytest.fixture(scope="module")
 def phone(browser, site):
-    with visiting(browser, site, "book/02_em", **PHONE) as one:
+    with open_for_module(browser, site, "book/02_em", **PHONE) as one:
         yield one
 
 
@@ -257,7 +257,7 @@ DRAWN = """() => {
 
 
 @pytest.fixture
-def drawn(browser, tmp_path):
+def measure_figure(browser, tmp_path):
     """Return a function that measures the texts and marks of a figure, or of its view."""
     page = browser.new_page(viewport={"width": 700, "height": 900})
 
@@ -280,13 +280,13 @@ def drawn(browser, tmp_path):
     page.close()
 
 
-def apart(one, other):
+def gap_between(one, other):
     """Return the gap between two boxes; negative where they overlap."""
     (a, b, c, d), (e, f, g, h) = one, other
     return max(e - c, a - g, f - d, b - h)
 
 
-def test_texts_of_every_narrowed_figure_have_room(drawn):
+def test_texts_of_every_narrowed_figure_have_room(measure_figure):
     """The browser measures that no text leaves the view or covers another, and marks keep shape."""
     wide, n_narrowed = [], 0
     for name, text in stored_figures():
@@ -296,14 +296,14 @@ def test_texts_of_every_narrowed_figure_have_room(drawn):
         if stack is None or not stack.narrowed:
             continue
         n_narrowed += 1
-        before, after = drawn(text), drawn(cgmm_phone.with_stack(text), "#phone")
+        before, after = measure_figure(text), measure_figure(cgmm_phone.with_stack(text), "#phone")
         texts = after["texts"]
         assert len(texts) > 0.6 * len(before["texts"]), name
         assert min(min(box[:2]) for box in texts.values()) > -2, name
         assert max(box[2] for box in texts.values()) < stack.width + 2, name
         for one, other in combinations(texts, 2):
-            gap = apart(before["texts"][one], before["texts"][other])
-            assert apart(texts[one], texts[other]) > min(gap, 0) - 1, (name, one, other)
+            gap = gap_between(before["texts"][one], before["texts"][other])
+            assert gap_between(texts[one], texts[other]) > min(gap, 0) - 1, (name, one, other)
         sizes = [[box[2] - box[0] for box in which["marks"]] for which in (before, after)]
         assert len(sizes[0]) == len(sizes[1])
         # Wider shapes are areas under curves, which are narrowed.
@@ -313,7 +313,7 @@ def test_texts_of_every_narrowed_figure_have_room(drawn):
     assert len(wide) <= 3, wide
 
 
-def chart(**looks):
+def make_chart(**looks):
     """Return a chart 7.2 inches wide, whose letters a telephone shows too small."""
     figure = Figure(figsize=(7.2, 2.4))
     ax = figure.subplots()
@@ -323,7 +323,7 @@ def chart(**looks):
 
 
 def test_a_chart_is_narrowed_sideways_unless_a_circle_has_to_stay_round():
-    figure, ax = chart()
+    figure, ax = make_chart()
     across, up = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].scales
     assert 0.4 < across < 0.8
     assert up == 1
@@ -334,10 +334,10 @@ def test_a_chart_is_narrowed_sideways_unless_a_circle_has_to_stay_round():
 
 
 def test_numbers_below_a_narrow_axis_are_thinned_out():
-    figure, _ = chart(xticks=range(0, 3), xlim=(0, 2))
+    figure, _ = make_chart(xticks=range(0, 3), xlim=(0, 2))
     every = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].moves
     assert None not in every.values()
-    figure, ax = chart(xticks=[n / 8 for n in range(17)])
+    figure, ax = make_chart(xticks=[n / 8 for n in range(17)])
     ax.set_xticklabels([f"{n / 8:.3f}" for n in range(17)])
     moves = list(cgmm_phone.stack(svg(figure)).narrowed["axes_1"].moves.values())[:17]
     assert moves[0] is not None
@@ -346,7 +346,7 @@ def test_numbers_below_a_narrow_axis_are_thinned_out():
 
 @pytest.mark.parametrize("what", ["flow chart", "long text"])
 def test_what_cannot_be_narrowed_keeps_its_width_and_scrolls(what):
-    figure, ax = chart()
+    figure, ax = make_chart()
     if what == "flow chart":
         ax.set_axis_off()
         ax.text(0, 0, "start", bbox={"boxstyle": "round"})

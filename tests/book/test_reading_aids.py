@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from built_book import visiting
+from built_book import open_for_module
 from cells import CHAPTERS, prose
 
 QUESTION = re.compile(
@@ -16,7 +16,7 @@ QUESTION = re.compile(
 ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
 
 
-def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
+def read_questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
     """Return for each question its text, its options, and the feedback on each option."""
     found = QUESTION.finditer(prose(path))
     return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
@@ -26,7 +26,7 @@ def questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
 def test_chapters_have_three_questions_before_the_exercises(path):
     headings = re.findall(r"^## (.+)$", prose(path), re.MULTILINE)
     assert headings.index("Three questions") + 1 == headings.index("Exercises")
-    found = questions(path)
+    found = read_questions(path)
     assert len(found) == 3
     for _, options, comments in found:
         assert len(options) == len(set(options)) == len(comments) == 3
@@ -49,7 +49,7 @@ def test_every_answer_is_folded(path):
 
 @pytest.fixture(scope="module")
 def chapter(browser, site):
-    with visiting(browser, site, "book/09_soft_preferences") as one:
+    with open_for_module(browser, site, "book/09_soft_preferences") as one:
         yield one
 
 

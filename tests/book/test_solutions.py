@@ -40,7 +40,7 @@ print(json.dumps(failed))
 """
 
 
-def solutions(path: Path) -> list[tuple[str, str]]:
+def read_solutions(path: Path) -> list[tuple[str, str]]:
     """Return label and code of each solution that has code."""
     found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(prose(path)))
     return [(label, "\n".join(parts)) for label, parts in found if parts]
@@ -64,7 +64,7 @@ def test_solutions_run_and_their_assertions_hold(path):
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],
-        input=json.dumps([sources(path), solutions(path)]),
+        input=json.dumps([sources(path), read_solutions(path)]),
         cwd=path.parent,  # A notebook reads tables from its own folder.
         env=os.environ | alone,
         capture_output=True,

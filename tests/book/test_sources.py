@@ -21,7 +21,7 @@ RANGES = [
 ]
 
 
-def pins() -> dict[str, str]:
+def read_pinned_versions() -> dict[str, str]:
     """Return the versions that requirements-dev.lock pins for this Python and system."""
     lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf8").splitlines()
     pinned = [Requirement(pin) for line in lines if (pin := line.partition("#")[0].strip())]
@@ -30,7 +30,7 @@ def pins() -> dict[str, str]:
     return {canonicalize_name(one.name): str(one.specifier)[2:] for one in here}
 
 
-def required(wanted: list[Requirement]) -> Iterator[Requirement]:
+def list_required_packages(wanted: list[Requirement]) -> Iterator[Requirement]:
     """Return these requirements and, recursively, those of the packages installed for them."""
     waiting, visited = list(wanted), set()
     while waiting:
@@ -48,8 +48,8 @@ def required(wanted: list[Requirement]) -> Iterator[Requirement]:
 
 def test_pinned_versions_are_those_that_the_ranges_need():
     """Check without a network that the pins are those that `make lock` would write."""
-    pinned, reached = pins(), set()
-    for need in required(RANGES):
+    pinned, reached = read_pinned_versions(), set()
+    for need in list_required_packages(RANGES):
         name = canonicalize_name(need.name)
         assert need.specifier.contains(pinned[name]), need
         reached.add(name)
