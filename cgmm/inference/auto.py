@@ -9,7 +9,7 @@ Estimators use ``auto`` by default. Chapters 7 and 10 explain this file.
 
 =========  ====================================================================
 part       components to which one engine is applied, e.g. all disjoint pairs
-connected  nodes that have edges, e.g. [0, 1, 3]; the others are *isolated*
+connected  nodes that have edges, e.g. [0, 1, 3]; all other nodes are *isolated*
 K          number of states of a node, e.g. 3
 =========  ====================================================================
 """
@@ -51,7 +51,7 @@ __all__ = ["auto", "exact"]
 def auto(
     graph: Graph, *, max_bytes: int = costs.MAX_BYTES, max_operations: float = costs.AFFORDABLE
 ) -> Inference:
-    """Prepare a graph for inference: exact in cheap components, approximate in expensive ones.
+    """Prepare a graph for inference that is exact in cheap components, else approximate.
 
     Each connected component of the reduced network goes to the first engine whose rule applies:
 
@@ -233,7 +233,7 @@ class Part(NamedTuple):
     infer: Inference
     """The subgraph of these nodes, prepared by the engine."""
     result: Result
-    """The name, the exactness and the cost of the engine."""
+    """The name of the engine, the cost of its computation, and if its marginals are exact."""
 
 
 class WideComponent(NamedTuple):
@@ -310,7 +310,7 @@ def choose_parts(
             nodes, cost = np.flatnonzero(applies[label]), Cost(width, 8 * total, total)
             parts.append(_build_closed_form(name, graph, nodes, int(applies.sum()), cost))
     components = [
-        _describe_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
+        _build_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
     ]
     return parts + trees + (handle_over_budget(components, n_states, budget) if components else [])
 
@@ -345,7 +345,7 @@ def _build_closed_form(
 
 
 def _build_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) -> list[Part]:
-    """Return at most one part: a junction tree of all components that together fit the budget."""
+    """Return a list with one part, the components that together fit the budget, or an empty one."""
     while len(nodes):
         part = induced_subgraph(graph, nodes)
         max_degree = costs.find_max_degree(budget.max_operations, n_states)
@@ -363,8 +363,8 @@ def _build_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) ->
     return [Part(nodes, infer, build_result("junction_tree", n_components, part, cost, infer))]
 
 
-def _describe_wide(graph: Graph, is_member: BoolArray, n_states: int) -> WideComponent:
-    """Return a component that is beyond the budget, with its cost."""
+def _build_wide(graph: Graph, is_member: BoolArray, n_states: int) -> WideComponent:
+    """Build the ``WideComponent`` of the nodes that are marked as members."""
     nodes = np.flatnonzero(is_member)
     component = induced_subgraph(graph, nodes)
     return WideComponent(nodes, component, costs.compute_full_cost(component, n_states))
@@ -392,7 +392,7 @@ def _report_costs(components: list[WideComponent], n_states: int, budget: Budget
 
 
 def _warn_of_approximation(components: list[WideComponent], n_states: int, budget: Budget) -> None:
-    """Warn that components are approximated, with the reason and with settings that are exact."""
+    """Warn that components are approximated; give the reason, and settings for exact inference."""
     largest = max(components, key=lambda part: len(part.nodes))
     highest = max((part.cost for part in components), key=lambda c: (c.at_least, c.n_operations))
     cost, others = largest.cost, len(components) - 1
@@ -435,7 +435,7 @@ class DividedNetwork:
         self.parts: dict[tuple[int, bytes], list[Part]] = {}
 
     def inference(self) -> Inference:
-        """Return the three steps as an ``Inference`` of the whole network."""
+        """Return an ``Inference`` whose functions take the three steps for the whole network."""
         return Inference(self.marginals, self.most_probable, self.results)
 
     def marginals(self, unary: FloatArray) -> Marginals:

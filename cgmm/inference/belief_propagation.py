@@ -60,7 +60,8 @@ from cgmm.numerics import (
 
 __all__ = ["belief_propagation"]
 
-# A sum of probabilities below this is inaccurate and is computed again in logarithms.
+# A sum of probabilities that is smaller than this is inaccurate, so it is computed again in
+# logarithms.
 SMALLEST_SUM = 1e-280
 # If only one assignment is possible, log-messages about all other states decrease without limit;
 # they are cut off here.
@@ -200,7 +201,7 @@ class Directed(NamedTuple):
     reverse: IntArray
     """(D,) index of the same edge in the opposite direction."""
     appearance: FloatArray
-    """(D,) ρ of the edge."""
+    """(D,) appearance probability ρ of the edge."""
     weights: FloatArray
     """(D,) w / ρ of the edge."""
     equal: FloatArray
@@ -212,7 +213,7 @@ class Directed(NamedTuple):
 
 
 class MessageState(NamedTuple):
-    """Cavities and messages after the last sweep."""
+    """The state of belief propagation after its last sweep: cavities and messages."""
 
     cavities: FloatArray
     """(K, D) log-cavities h, normalised."""
@@ -221,7 +222,7 @@ class MessageState(NamedTuple):
     residual: float
     """Largest change of a cavity probability in the last sweep, corrected for damping."""
     n_sweeps: int
-    """Number of sweeps."""
+    """Number of sweeps so far."""
 
 
 def direct_edges(graph: Graph, appearance: FloatArray) -> Directed:
@@ -295,7 +296,7 @@ def iterate_messages(
     impossible = np.isneginf(unary)
     excluded = impossible[:, edges.target] if impossible.any() else None
     messages = np.zeros((len(unary), len(edges.source)))
-    h, q = cavities(edges, unary, messages)
+    h, q = compute_cavities(edges, unary, messages)
     residuals: list[float] = []
     for share in _schedule_damping(edges, max_sweeps, damping).tolist():
         updated = compute_messages(edges, h, q, excluded)
@@ -303,7 +304,7 @@ def iterate_messages(
         updated += share * messages
         messages = updated
         before = q
-        h, q = cavities(edges, unary, messages)
+        h, q = compute_cavities(edges, unary, messages)
         residuals.append(float(np.abs(q - before).max(initial=0.0)) / (1 - share))
         if residuals[-1] <= tol:
             break
@@ -329,7 +330,7 @@ def log_beliefs(edges: Directed, unary: FloatArray, messages: FloatArray) -> Flo
     return beliefs
 
 
-def cavities(
+def compute_cavities(
     edges: Directed, unary: FloatArray, messages: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return (K, D) cavities as logarithms h and as probabilities q.

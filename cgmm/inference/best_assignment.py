@@ -107,7 +107,8 @@ def find_best(
 
     Notes
     -----
-    The exchanges are those moves of Wang, Swendsen and Kotecký (1989) that improve the objective.
+    The exchanges are the moves of Wang, Swendsen and Kotecký (1989), restricted to moves that
+    improve the objective.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def _is_cheap_to_eliminate(graph: Graph, label: IntArray, n_states: int) -> Bool
 
 
 class Descent:
-    """Search by exchanges in one graph with fixed unaries; each exchange lowers the cost."""
+    """Local search in one graph with fixed unaries, by exchanges of states that lower the cost."""
 
     def __init__(self, graph: Graph, unary: FloatArray, search: dict[str, Any]):
         self.graph, self.unary, self.search = graph, unary, search
@@ -208,8 +209,8 @@ class Descent:
         soft_only = np.where(graph.weights == -np.inf, 0.0, graph.weights)
         self.soft = adjacency(graph._replace(weights=soft_only))
         top = np.where(self.allowed, self.costs, 0.0).max(axis=1)
-        # `unit` is the median over nodes of the cost of the worst state. `prohibitive` is a penalty
-        # that exceeds all costs together.
+        # Penalties of broken cannot-links are multiples of `unit`, the median over nodes of the
+        # cost of the worst state. The penalty `prohibitive` exceeds all costs together.
         self.unit = float(np.median(top)) or 1.0
         self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
@@ -251,7 +252,7 @@ class Descent:
         return z
 
     def _repair_with_penalties(self, z: IntArray) -> IntArray:
-        """Exchange states with growing penalties of broken cannot-links, until none is broken."""
+        """Exchange states, with increasing penalties, until no cannot-link is broken."""
         growing = self.unit * FIRST_PENALTY * 2.0 ** np.arange(N_PENALTIES)
         for penalty in [*growing, *3 * [self.prohibitive]]:
             broken = self._find_broken(z)
@@ -305,7 +306,7 @@ def _compute_gains(
     states, own = np.arange(costs.shape[1]), (np.arange(len(z)), z)
     local = costs - soft @ np.eye(len(states))[z]
     gains: Any = np.bincount(chain.ravel(), (local[own][:, None] - local).ravel())
-    # The sum above treats every node as if it moved alone. This is wrong for a preference whose
+    # The sum above treats every node as if it moved alone, which is wrong for a preference whose
     # ends j and i are both in the chain. If j moves to k, then i moves too: to k if it had the
     # state of j, and to the state of j if it had state k. Subtract the terms that are wrong.
     j, i = np.repeat(np.arange(len(z)), np.diff(soft.indptr)), soft.indices
@@ -320,7 +321,7 @@ def _compute_gains(
 def _select_separate_chains(
     chain: IntArray, gains: FloatArray, edges: IntArray, soft: sparse.csr_array
 ) -> BoolArray:
-    """Return booleans: True for chains that are exchanged in the same round.
+    """Return booleans: True for chains whose states are swapped in this round.
 
     Such a chain has a larger gain than all chains with which it shares a node or an edge.
     """

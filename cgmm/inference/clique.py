@@ -240,7 +240,7 @@ def count_label_sets(n: int, n_states: int) -> tuple[int, int]:
 
 
 def count_transitions(n: int, n_states: int) -> float:
-    """Return the number of transitions: zero if no assignment exists, infinite above the limits."""
+    """Return the number of transitions: 0 if no assignment exists, infinity above the limits."""
     if n > n_states:
         return 0
     n_sets, n_transitions = count_label_sets(n, n_states)
@@ -290,14 +290,14 @@ def _sum_forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, Fl
 
 
 Transitions = list[list[tuple[IntArray, IntArray]]]
-"""For each set size and label: indices of sets without the label, and of these sets with it."""
+"""For each set size and label: indices of the sets without it, and of their unions with it."""
 
 
 @lru_cache(maxsize=64)
 def _list_label_sets(n: int, n_states: int) -> tuple[BoolArray, Transitions]:
     """Return (n_sets, K) booleans for all sets of at most n labels, and the transitions.
 
-    Small sets come first.
+    Sets are sorted by size, beginning with the empty set.
     """
     # A set is encoded as an integer with one bit per label, a Python integer above 62 labels.
     labels = np.arange(n_states, dtype=np.int64 if n_states < 63 else object)

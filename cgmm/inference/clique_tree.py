@@ -42,7 +42,8 @@ __all__ = ["Elimination", "Order"]
 # ------------------------------------------------------------ the elimination order
 
 
-# Time to find a second elimination order, as a number of table entries per node.
+# Finding a second elimination order takes as long as visiting this number of table entries per
+# node, so a second order is tried only if the first one costs more.
 COST_OF_SECOND_ORDER = 5000
 
 
@@ -54,7 +55,7 @@ class Order(NamedTuple):
     neighbours: list[list[int]]
     """Neighbours of each of these nodes at its elimination."""
     stuck: list[int]
-    """Nodes that the order lacks, because each of them has too many neighbours."""
+    """Nodes without a place in the order, because each of them has too many neighbours."""
 
 
 Elimination = list[tuple[int, set[int]]]
@@ -160,7 +161,7 @@ def min_fill(edges: IntArray, priorities: IntArray, max_degree: int) -> Eliminat
             continue
         if key[0] == 0 and key[1] == len(adjacent) - 1:
             # All remaining nodes are connected to each other, so only ties remain to be broken.
-            # Updating costs up to the end would take 18 times as long in a clique of 40 nodes.
+            # Updating their costs to the end would take 18 times as long in a clique of 40 nodes.
             rest = sorted(adjacent, key=lambda u: (priorities[u], u))
             return order + [(u, set(rest[i + 1 :])) for i, u in enumerate(rest)]
         del cost[v]
@@ -181,7 +182,7 @@ def _list_neighbours(edges: IntArray) -> dict[int, set[int]]:
 
 
 def _cost_of_node(adjacent: dict[int, set[int]], v: int, max_degree: int) -> tuple[int, int]:
-    """Return twice the number of edges that eliminating v would add, and the degree of v.
+    """Return the cost of eliminating v: twice the number of edges that this adds, and the degree.
 
     If the degree exceeds ``max_degree``, ``max_degree``**2 is returned as the first number, which
     is larger than that of any node whose degree does not exceed it.
@@ -222,7 +223,7 @@ class Edge(NamedTuple):
     axes: tuple[int, ...]
     """Axes of its two ends in the table of the clique, whose axes are R, A, F."""
     weight: float
-    """Log-weight of the edge, if it has no slot."""
+    """Log-weight w of the edge; it is used only if the edge has no slot."""
     slot: int
     """Index of the edge's table among the tables of the core, or -1 if it has none."""
     turned: bool
@@ -289,7 +290,7 @@ class CliqueTree(NamedTuple):
     cliques: list[Clique]
     """The cliques, children before parents."""
     slots: IntArray
-    """Indices in T of the tables whose pairs are in the core."""
+    """Indices in T of the tables whose two nodes are in the core."""
     n_states: int
     """Number of states K."""
 

@@ -39,7 +39,7 @@ __all__ = ["Contraction", "contract"]
 # ------------------------------------------------------------ the plan
 
 
-# A round of fewer nodes would cost more than it saves, so the junction tree eliminates them.
+# A round that sums out fewer nodes costs more than it saves; the junction tree eliminates them.
 SMALLEST_ROUND = 16
 
 
@@ -56,7 +56,7 @@ class Contraction(NamedTuple):
     """Edges that remain after all rounds."""
 
     def collect(self, unary: FloatArray, total: Total) -> tuple[FloatArray, FloatArray]:
-        """Sum out the nodes of all rounds; return h and T with the values that were summed."""
+        """Sum out the nodes of all rounds; return h and T, to which the results are added."""
         h, tables = unary.copy(), build_edge_tables(self.initial, unary.shape[1])
         for step in self.rounds:
             step.collect(h, tables, total)
@@ -144,7 +144,7 @@ def _plan_rake(edges: Edges, degrees: IntArray) -> tuple[Rake, Edges]:
 
 
 def _choose_unconnected(ends: IntArray, candidates: BoolArray) -> BoolArray:
-    """Return a mask of candidates of which no two are connected.
+    """Return a mask that selects candidates such that no two of them are connected.
 
     In each of three passes, a candidate is chosen if its random number (from a fixed seed) is
     larger than those of all remaining candidates that are connected to it.
@@ -172,7 +172,7 @@ def _plan_compress(edges: Edges, chosen: BoolArray, initial: list[float]) -> tup
 
 
 def _split_edges_of_chosen(adjacent: Edges, chosen: BoolArray) -> tuple[Edges, Edges]:
-    """Return edges (a, v) and (v, b) of every chosen node v, with a < b, sorted by v."""
+    """Return the edges (a, v) and (v, b) of every chosen node v, where a < b, sorted by v."""
     v_first = chosen[adjacent.ends[:, :1]]
     others_first = adjacent._replace(ends=np.where(v_first, adjacent.ends[:, ::-1], adjacent.ends))
     sorted_by_v = others_first.take(np.lexsort(others_first.ends.T))
@@ -201,7 +201,8 @@ def _assign_slots(
 # ------------------------------------------------------------ rounds
 
 
-# A sum of products above this bound is accurate, because terms that underflow are below 1e-307.
+# A sum of products is accurate if it exceeds this bound, because terms that underflow are below
+# 1e-307.
 SMALLEST_SUM = 1e-250
 
 Total = Callable[..., FloatArray]
@@ -227,9 +228,9 @@ class Rake(NamedTuple):
     """A round that sums out leaves; the ends of its edges are a leaf v and its neighbour."""
 
     plain: Edges
-    """Edges of leaves, those with a log-weight."""
+    """Edges of leaves whose potential is a log-weight."""
     tabled: Edges
-    """Edges of leaves, those with a table."""
+    """Edges of leaves whose potential is a table in T."""
 
     @property
     def summed_out(self) -> IntArray:

@@ -51,7 +51,7 @@ class Cost(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The limits of exact inference."""
+    """Limits of time and memory for exact inference."""
 
     max_bytes: int
     """Maximum number of bytes of all tables at one time."""
@@ -59,7 +59,7 @@ class Budget(NamedTuple):
     """Maximum number of table entries visited in one call."""
 
     def fits(self, tree: CliqueTree, graph: Graph) -> BoolArray:
-        """Return (n_nodes,) booleans: True if a node's component fits with all cheaper components.
+        """Return (n_nodes,) booleans: True if a node's component and all cheaper ones fit together.
 
         If the order is incomplete, only the components whose nodes are all in the order fit.
         """

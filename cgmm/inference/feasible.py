@@ -25,8 +25,9 @@ If the variables may be fractions, this is a linear program whose optimum bounds
 program; branch and bound closes the gap, or proves that no assignment is feasible. The budget
 limits quantities that are equal on every machine: branches, and nodes with fractional variables.
 
-``colour_nodes`` is another colouring, which uses as many colours as it needs. Nodes of one colour
-share no edge, so a sweep of Gibbs sampling or of mean field can update all of them at once.
+``colour_nodes`` computes a colouring for another purpose, with as many colours as it needs: nodes
+of one colour share no edge, so a sweep of Gibbs sampling or of mean field can update all of them at
+once.
 
 =========  ==========================================================================
 K          number of states: colours, components or clusters, e.g. 3
@@ -67,7 +68,8 @@ TIE_SEED = 0
 # Default number of steps of all tabu searches; a step assigns a state to a node. The first search
 # has FIRST_STEPS steps plus one per node.
 MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
-# A proof may use one branch per STEPS_PER_BRANCH steps, a limit that is the same on every machine.
+# The integer program may use one branch for every STEPS_PER_BRANCH steps of ``max_search``. A limit
+# of branches, unlike one of time, is the same on every machine.
 # Errors name all nodes of a core of more than MAX_BLAMED nodes, because finding a smaller set of
 # nodes that cannot be coloured would take too long.
 STEPS_PER_BRANCH, MAX_BLAMED = 1000, 60
@@ -124,7 +126,8 @@ def feasible_assignment(
         If it is proved that every assignment breaks a cannot-link; the error names the nodes that
         cause this.
     SearchBudgetError
-        If ``max_search`` steps find no assignment, and a thousandth as many branches no proof.
+        If ``max_search`` steps find no assignment, and a thousandth of this number of branches
+        finds no proof.
 
     Examples
     --------
@@ -156,7 +159,7 @@ def feasible_assignment(
 def _colour_component(
     graph: Graph, allowed: BoolArray, initial: IntArray | None, search: Callable[..., IntArray]
 ) -> IntArray:
-    """Colour a component: first its core, then the removed nodes, those removed last first."""
+    """Colour a component: first its core, then the removed nodes in reverse order of removal."""
     round_of = peel_nodes(graph.edges, allowed.sum(axis=1))
     core, z = np.flatnonzero(round_of < 0), np.full(len(allowed), -1)
     if len(core):
@@ -164,7 +167,7 @@ def _colour_component(
         z[core] = search(induced_subgraph(graph, core), allowed[core], initial)
     matrix, states = edge_matrix(graph), np.arange(allowed.shape[1])
     for j in np.argsort(-round_of, kind="stable")[: len(z) - len(core)].tolist():
-        z[j] = (allowed[j] & ~np.isin(states, z[_neighbours(matrix, j)])).argmax()
+        z[j] = (allowed[j] & ~np.isin(states, z[_list_neighbours(matrix, j)])).argmax()
     return z
 
 
@@ -238,12 +241,13 @@ def forbidden_clique(graph: Graph, size: int, *, max_steps: int = 100_000) -> In
     Returns
     -------
     (size,) int array or None
-        Such nodes, ascending; None if there are none, or if ``max_steps`` do not suffice.
+        The nodes of such a clique, ascending; None if there is none, or if ``max_steps`` do not
+        suffice to find one.
 
     Notes
     -----
     A member of such a clique has at least ``size - 1`` cannot-linked neighbours. All nodes with
-    fewer are removed repeatedly before the search, which usually leaves no nodes.
+    fewer are removed repeatedly before the search; usually no node remains.
 
     Examples
     --------
@@ -336,7 +340,7 @@ def tabu_walk(
         change[~allowed[wrong]] = np.inf
         row, k = np.unravel_index(change.argmin(), change.shape)
         j = wrong[row]
-        neighbours = _neighbours(matrix, j)
+        neighbours = _list_neighbours(matrix, j)
         counts[neighbours, z[j]] -= 1
         counts[neighbours, k] += 1
         forbidden_until[j, z[j]] = step + 0.6 * n_conflicts + rng.randint(10)
@@ -344,7 +348,7 @@ def tabu_walk(
     return None, n_steps
 
 
-def _neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
+def _list_neighbours(matrix: sparse.csr_array, j: int) -> IntArray:
     """Return the neighbours of node j."""
     return matrix.indices[matrix.indptr[j] : matrix.indptr[j + 1]]
 
@@ -388,7 +392,7 @@ def require_colourable(side: SideInformation, n_components: int) -> None:
 # ------------------------------------------------------------------------------- integer program
 
 
-class Solved(NamedTuple):
+class Outcome(NamedTuple):
     """Outcome of an integer program: an assignment, a proof that there is none, or neither."""
 
     states: IntArray | None
@@ -397,15 +401,15 @@ class Solved(NamedTuple):
     """True if the assignment is proved to be the best or to be impossible."""
 
 
-UNKNOWN = Solved(None, proved=False)
+UNKNOWN = Outcome(None, proved=False)
 
 
-def decide_colouring(graph: Graph, allowed: BoolArray, max_branches: int = MAX_BRANCHES) -> Solved:
+def decide_colouring(graph: Graph, allowed: BoolArray, max_branches: int = MAX_BRANCHES) -> Outcome:
     """Return a colouring with allowed states or a proof that there is none, within the budget."""
     return solve_program(graph, np.where(allowed, 0.0, -np.inf), max_branches=max_branches)
 
 
-def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Solved:
+def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BRANCHES) -> Outcome:
     """Return a provably most probable assignment or a proof that there is none, within the budget.
 
     Parameters
@@ -419,7 +423,7 @@ def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BR
 
     Returns
     -------
-    Solved
+    Outcome
         The assignment if it is proved to be the best, or the proof that there is none; ``UNKNOWN``
         if the budget does not suffice.
 
@@ -427,9 +431,9 @@ def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BR
     --------
     >>> triangle = Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.full(3, -np.inf))
     >>> solve_program(triangle, np.array([[2.0, 0, 1], [2, 0, 0], [1, 0, 0]]))
-    Solved(states=array([2, 0, 1]), proved=True)
+    Outcome(states=array([2, 0, 1]), proved=True)
     >>> solve_program(triangle, np.zeros((3, 2)))
-    Solved(states=None, proved=True)
+    Outcome(states=None, proved=True)
     """
     n_nodes, n_states = unary.shape
     if unary.size + 3 * n_states * len(graph.edges) > MAX_ENTRIES:
@@ -455,7 +459,7 @@ def solve_program(graph: Graph, unary: FloatArray, *, max_branches: int = MAX_BR
     # HiGHS reports the status 0 for an optimum and 2 for an infeasible program.
     if found.status not in (0, 2):
         return UNKNOWN
-    return Solved(None if found.status == 2 else shares(found).argmax(axis=1), proved=True)
+    return Outcome(None if found.status == 2 else shares(found).argmax(axis=1), proved=True)
 
 
 def _build_constraints(graph: Graph, n_states: int, n_variables: int) -> list[LinearConstraint]:

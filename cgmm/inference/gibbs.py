@@ -103,7 +103,7 @@ def gibbs(
     n_sweeps : int, default=200
         Number of sweeps of each chain over which marginals are averaged.
     burn_in : int, default=50
-        Number of sweeps of each chain before these, which are discarded, in every call.
+        Number of sweeps of each chain that are discarded at the start of every call.
     n_chains : int, default=4
         Number of independent chains.
     growth : float, default=1.0
@@ -119,8 +119,8 @@ def gibbs(
         Without cluster moves, nodes that satisfy their edges remain unchanged for about e^Σ|w|
         sweeps.
     random_state : int, RandomState, Generator or None, default=0
-        Source of a single seed that every call uses. The same input therefore has the same result,
-        and EM maximises a fixed, slightly biased objective instead of a noisy one.
+        Source of a seed that is drawn once and used by every call. The same input therefore has the
+        same result, and EM maximises a fixed, slightly biased objective instead of a noisy one.
 
     Returns
     -------
@@ -240,10 +240,8 @@ class _Sampler:
         self.with_clusters = is_strong if cluster_moves is None else cluster_moves
         self.seed = int(generator(random_state).integers(2**63))
 
-    def marginals(
-        self, unary: FloatArray, n_draws: int, record_sweep: Watch | None = None
-    ) -> FloatArray:
-        """Return (n_nodes, K) marginals, averaged over sweeps and chains, and call ``watch``."""
+    def marginals(self, unary: FloatArray, n_draws: int, record: Watch | None = None) -> FloatArray:
+        """Return (n_nodes, K) marginals, averaged over sweeps; call ``record`` after each sweep."""
         unary = np.ascontiguousarray(check_unary(self.graph, unary).T[:, self.network.order])
         rng, total = np.random.default_rng(self.seed), np.zeros((*unary.shape, self.n_chains))
         states = draw_starts(self.network, unary, self.n_chains, rng)
@@ -251,8 +249,8 @@ class _Sampler:
             sweep_nodes(self.network, unary, states, self.with_clusters, rng)
         for _ in range(n_draws):
             sweep_nodes(self.network, unary, states, self.with_clusters, rng, total)
-            if record_sweep is not None:
-                record_sweep(unary, states)
+            if record is not None:
+                record(unary, states)
         q = total.sum(axis=2)
         nodes = np.empty(q.shape).T
         nodes[self.network.order] = (q / q.sum(axis=0)).T
@@ -294,8 +292,8 @@ def _schedule_sweeps(n_sweeps: int, growth: float, max_sweeps: int) -> Iterator[
 # ------------------------------------------------------------ sweeps
 
 
-# This number replaces log-weights of -inf in matrix products, where -inf times zero would be NaN.
-# It is far below any finite log-weight.
+# In matrix products, -inf times zero would be NaN, so this number replaces log-weights of -inf. It
+# is far below any finite log-weight.
 FORBIDDEN = -1e30
 # Maximum number of different starts that are repaired, however many chains there are.
 MAX_STARTS = 32
@@ -427,7 +425,8 @@ def exchange_clusters(
     other = (k + rng.integers(1, n_states, size=n_chains)) % n_states
     in_k, in_l = states[k, :, chains] > 0, states[other, :, chains] > 0
     cluster = draw_clusters(network, in_k, in_l, rng)
-    with np.errstate(invalid="ignore"):  # -inf minus -inf, where the second np.where discards it
+    # For nodes in neither of the two states, -inf minus -inf may occur; `np.where` discards it.
+    with np.errstate(invalid="ignore"):
         gain = np.where(in_k, unary[other] - unary[k], np.where(in_l, unary[k] - unary[other], 0.0))
     gains = np.bincount(cluster, weights=gain.ravel())
     flips = (rng.random(len(gains)) < expit(gains))[cluster].reshape(in_k.shape)

@@ -103,7 +103,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
     graph = simplify(graph)
     contraction = contract(graph)
 
-    def plan(n_states: int) -> CliqueTree:
+    def plan_within_budget(n_states: int) -> CliqueTree:
         tree = plan_tree(contraction.core, n_states, find_max_degree(max_bytes / 8, n_states))
         fits = (budget := Budget(max_bytes, np.inf)).fits(tree, graph)
         if not fits.all():
@@ -111,7 +111,7 @@ def junction_tree(graph: Graph, *, max_bytes: int = MAX_BYTES) -> Inference:
             raise_too_costly(induced_subgraph(graph, wide), n_states, budget)
         return tree
 
-    return build_inference(graph, contraction, plan)
+    return build_inference(graph, contraction, plan_within_budget)
 
 
 def build_inference(
@@ -180,7 +180,7 @@ def _collect_messages(
     tables: FloatArray,
     total: Total,
 ) -> tuple[list[Any], float]:
-    """Return the tables P of all cliques and log Z, or raise an error if nothing is possible."""
+    """Return the tables P of all cliques and log Z; raise if no joint assignment is possible."""
     messages: list[Any] = []
     factors: list[Any] = []
     log_z = 0.0
@@ -214,7 +214,7 @@ def _sum_factors(
 
 
 def _sum_out(table: FloatArray, psi: FloatArray, total: Total) -> FloatArray:
-    """Return the message m(A, F) of a clique, (K**|A|, K**|F|); ``log_max`` takes maxima."""
+    """Return the message m(A, F) of a clique, (K**|A|, K**|F|), summed or maximised over R."""
     if psi.shape[1] == 1:
         return total(table, 0)
     message = np.empty((table.shape[1], psi.shape[1]))

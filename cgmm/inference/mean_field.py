@@ -75,8 +75,8 @@ def mean_field(graph: Graph, *, max_sweeps: int = 200, tol: float = 1e-8) -> Inf
       approximation to the log-evidence, which may decrease between iterations.
 
     An edge of log-weight -inf raises an error, because B(Q) is -inf unless the two nodes have no
-    state in common. Q would have to divide the states between them at the start and could never
-    change this division.
+    state in common. Q would have to assign disjoint sets of states to the two nodes at the start,
+    and could never change these sets.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def _sweep_nodes(network: _AscentNetwork, unary: FloatArray, q: FloatArray) -> f
 
     Just after the update of j, L_j = H(Q_j) + Σ_k Q_jk (unary[j, k] + F_jk). The sum of L_j over j
     contains every edge twice. The term from the later end uses the new Q of both ends, as the bound
-    does. The term from the earlier end uses the old Q of the later end, so it is subtracted.
+    does. The term from the earlier end uses the old Q of the later end, so that term is subtracted.
     """
     bound = 0.0
     for block, earlier, later in network.blocks:

@@ -1,6 +1,6 @@
 """Compute the probability that two nodes have the same state, for many pairs of nodes at once.
 
-:mod:`cgmm.diagnose` calls it; chapter 14 explains it. Two nodes in different components are
+:mod:`cgmm.diagnose` calls this file; chapter 14 explains it. Two nodes in different components are
 independent, and two nodes that form a component have a closed form. In a larger component, the
 order of elimination gives p(z_v | z_S) for each node v, where S are the neighbours of v at its
 elimination; the product of these conditionals is the joint distribution. The joint distributions of
@@ -50,7 +50,7 @@ class PairSums(NamedTuple):
     apart: FloatArray
     """(P,) p(z_a ≠ z_b)."""
     found: BoolArray
-    """(P,) True for the pairs whose probabilities were found; those of the others are zero."""
+    """(P,) True for the pairs whose probabilities were found; for other pairs, both are zero."""
 
 
 def pair_sums(
@@ -118,7 +118,7 @@ def pair_sums(
 
 
 def order_by_frequency(pairs: IntArray) -> IntArray:
-    """Put the more frequent node of each pair first, so that there are fewer first nodes."""
+    """Put the more frequent node of each pair first, so that fewer distinct nodes come first."""
     often = np.bincount(pairs.ravel())[pairs] if pairs.size else pairs
     return np.where((often[:, 1] > often[:, 0])[:, None], pairs[:, ::-1], pairs)
 

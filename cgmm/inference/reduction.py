@@ -2,8 +2,8 @@
 
 The engine ``auto`` begins with these two steps. Chapters 4 and 7 explain them. Both steps are
 exact, cheap and independent of the engine. The first depends only on the graph, the second on the
-graph and on which unaries are -inf. This pattern is the same in every E-step, so the result of the
-second step is cached by pattern.
+graph and on the *pattern*: the positions of -inf in the unaries. The pattern is the same in every
+E-step, so the result of the second step is cached by pattern.
 
 **Mirror images.** With two states, z_a ≠ z_b means that b has the mirrored state of a, so a
 cannot-link can be contracted like a must-link. The nodes of a component of cannot-links are
@@ -57,7 +57,8 @@ __all__ = ["Consistent", "Mirror", "Reduced", "contract_mirrored", "propagate_ev
 
 # Maximum number of cached patterns of evidence; a fit uses one for the data and one for the prior.
 MAX_PATTERNS = 8
-# Errors show at most this number of steps at the start of a contradiction, and as many at its end.
+# Errors show at most this number of steps at the start of a contradiction, and the same number at
+# its end.
 SHOWN_STEPS = 4
 
 
@@ -67,7 +68,7 @@ class Reduced(NamedTuple):
     h: FloatArray
     """(n, K) unaries of the smaller network."""
     key: bytes
-    """Code of the remaining edges: networks with equal keys and K differ only in their unaries."""
+    """Key of the remaining edges: networks with equal keys and K differ only in their unaries."""
     graph: Graph
     """The smaller network."""
     constant: float
@@ -330,7 +331,7 @@ def _format_step(step: _Step, names: dict[int, int]) -> str:
 
 
 class Mirror(NamedTuple):
-    """A contracted network of two states, with functions that map to it and back."""
+    """A contracted network of two states, and functions that map unaries to it and results back."""
 
     graph: Graph
     """Graph of the contracted nodes, whose edges have finite log-weight."""

@@ -50,7 +50,8 @@ __all__ = ["tree_reweighted"]
 
 # The messages converge slowly rather than oscillate, so more damping only makes them slower.
 DAMPING = 0.3
-# Lower limits of log-weights, used one after the other until the messages converge; see the notes.
+# Log-weights below these limits are raised to the limit. The limits are used one after the other
+# until the messages converge; see the notes.
 FLOORS = (-np.inf, -20.0, -10.0)
 # Each edge is in at least this number of forests; with only one, ρ would depend much on chance.
 FORESTS_PER_EDGE = 2
@@ -108,8 +109,8 @@ def tree_reweighted(
     it classifies about 71 % correctly, belief propagation about 84 %, and a fit without relations
     55 %. For classification use belief propagation.
 
-    *Many hard relations.* A message enters the belief of its receiver with the power ρ, but is
-    divided out with the power one in the message back to its sender. If relations exclude a state,
+    *Many hard relations.* The belief of a receiver contains each message to the power ρ, but
+    the message back to the sender divides by the message itself. If relations exclude a state,
     log-messages about it decrease without limit. Results depend on the difference of two such
     messages, which may diverge, and the bound with it. If messages do not converge, hard edges
     therefore get a log-weight of -20 nats, and then of -10. This can only increase Z, so the bound
@@ -134,11 +135,11 @@ def tree_reweighted(
     graph = simplify(graph)
     connected = np.unique(graph.edges)
     part = induced_subgraph(graph, connected)
-    forests = covering_forests(part)
+    forests = draw_covering_forests(part)
     appearance = forests.mean(axis=0)
 
     @cache
-    def decompose(lowest_weight: float) -> tuple[Directed, list[Inference]]:
+    def build_forests(lowest_weight: float) -> tuple[Directed, list[Inference]]:
         weights = np.maximum(part.weights, lowest_weight)
         shares, soft = weights / appearance, part._replace(weights=weights)
         trees = [part._replace(edges=part.edges[rows], weights=shares[rows]) for rows in forests]
@@ -148,7 +149,7 @@ def tree_reweighted(
         unary = exclude_impossible(graph, unary)
         h, candidates = unary[connected].T, []
         floors = FLOORS if np.isneginf(part.weights).any() else FLOORS[:1]
-        for edges, trees in map(decompose, floors):
+        for edges, trees in map(build_forests, floors):
             state = iterate_messages(edges, h, max_sweeps=max_sweeps, tol=tol, damping=damping)
             bound = _compute_bound(forests, trees, edges, h, state.messages)
             candidates.append((bound, state, edges))
@@ -161,7 +162,7 @@ def tree_reweighted(
     return Inference(infer, exact=len(connected) == 0)
 
 
-def covering_forests(graph: Graph) -> BoolArray:
+def draw_covering_forests(graph: Graph) -> BoolArray:
     """Draw spanning forests such that every edge is in at least two of them.
 
     Parameters
@@ -178,7 +179,7 @@ def covering_forests(graph: Graph) -> BoolArray:
     --------
     In a triangle each spanning forest has two edges:
 
-    >>> covering_forests(Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.ones(3))).mean(axis=0)
+    >>> draw_covering_forests(Graph(3, np.array([[0, 1], [0, 2], [1, 2]]), np.ones(3))).mean(axis=0)
     array([0.66666667, 0.66666667, 0.66666667])
     """
     rng, counts = np.random.default_rng(0), np.zeros(len(graph.edges), dtype=np.intp)

@@ -18,7 +18,7 @@ from cgmm.inference.belief_propagation import (
     direct_edges,
     iterate_messages,
 )
-from cgmm.inference.tree_reweighted import covering_forests, tree_reweighted
+from cgmm.inference.tree_reweighted import draw_covering_forests, tree_reweighted
 from cgmm.network import (
     Graph,
     NetworkError,
@@ -204,7 +204,7 @@ def test_the_converged_tree_reweighted_bound_is_lowest_and_equals_the_free_energ
     unary = rng.normal(size=(n, k))
     result = tree_reweighted(graph, tol=1e-12, damping=0.5, max_sweeps=3000)(unary)
     assert result.residual < 1e-9
-    directed = direct_edges(graph, covering_forests(graph).mean(axis=0))
+    directed = direct_edges(graph, draw_covering_forests(graph).mean(axis=0))
     converged = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
     assert result.log_z == pytest.approx(
         compute_free_energy(directed, unary.T, converged), abs=1e-7
@@ -244,7 +244,7 @@ def test_tree_reweighted_respects_cannot_links_against_strong_evidence(max_sweep
 def test_covering_forests_span_the_graph_and_contain_every_edge_twice(network):
     """Each forest spans all components; an edge that is a bridge must be in every forest."""
     graph = simplify(network[0])
-    forests, bridges = covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
+    forests, bridges = draw_covering_forests(graph), np.ones(len(graph.edges), dtype=bool)
     assert forests.sum(axis=0).min(initial=2) >= 2
     components = connected_components(graph)
     for rows in forests:
