@@ -1,9 +1,9 @@
-"""The contract of inference engines: unary log-potentials in, marginals out.
+"""The interface of inference engines: they take unary log-potentials and return marginals.
 
 An engine prepares a graph once and returns an :class:`Inference`, which estimators call at every
-E-step. An ``Inference`` also reports whether its marginals are exact, which engine worked on which
+E-step. An ``Inference`` also reports whether its marginals are exact, which engine computed which
 part of the network, and whether it must be prepared again for each restart. Chapter 7 explains
-the contract.
+this interface.
 
 =======  ======================================================================
 j, z_j   node and its state, e.g. z_3 = 1
@@ -44,7 +44,7 @@ class Result(NamedTuple):
     engine: str
     """Name of the engine in ``ENGINES``, or "none" if no engine computes this part."""
     n_components: int
-    """Number of connected components in this part of the network, which evidence has reduced."""
+    """Number of connected components in this part of the network, after evidence has reduced it."""
     n_nodes: int
     """Total number of nodes of these components."""
     n_edges: int

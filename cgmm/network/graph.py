@@ -7,9 +7,10 @@ w_e ∈ [-∞, ∞), which is added to the log-weight of every joint assignment 
 
     log weight(z) = Σ_j unary[j, z_j] + Σ_e w_e [z_a = z_b],        Z = Σ_z weight(z)
 
-w = 0 has no effect, w > 0 favours equal states, w = -∞ forbids them. A graph without edges is the
-plain mixture: every point is a node of its own, and Z is a product over points. Engines raise
-errors with node indices; estimators translate the indices to points before users see them.
+w = 0 has no effect, w > 0 favours equal states, w < 0 penalises them, and w = -∞ forbids them. A
+graph without edges is the plain mixture: every point is a node of its own, and Z is a product over
+points. Engines raise errors with node indices; estimators translate the indices to points before
+users see them.
 
 =======  ==============================================================
 j, a, b  nodes, e.g. edge 4 connects a = 0 and b = 2
@@ -140,7 +141,7 @@ class Graph(NamedTuple):
     """(n_nodes,) numbers that errors use to name the nodes; None means 0, 1, ..."""
 
     def named(self, nodes: IntArray) -> IntArray:
-        """Return the numbers by which error messages name the given nodes."""
+        """Return the numbers that error messages show for the given nodes."""
         return nodes if self.names is None else self.names[nodes]
 
 
@@ -264,7 +265,7 @@ def _check_edges(graph: Graph) -> tuple[IntArray, FloatArray]:
 
 
 def _raise_for_wrong_edges(wrong: np.bool_ | BoolArray, graph: Graph, cause: str) -> None:
-    """Raise ``ValueError`` for the first edge that is marked as wrong, with the cause."""
+    """Raise ``ValueError`` with the cause, for the first edge that is marked as wrong."""
     if wrong.any():
         e = int(np.flatnonzero(wrong)[0])
         a, b = graph.edges[e]
@@ -378,8 +379,8 @@ def induced_subgraph(graph: Graph, nodes: IntArray) -> Graph:
 def spanning_forest(graph: Graph) -> Graph:
     """Return the spanning forest whose edges have the largest absolute log-weights.
 
-    Dropping all edges that would close a cycle is an approximation that makes exact inference
-    cheap. Cannot-links have infinite log-weight, so they are kept in preference to other edges.
+    All edges that would close a cycle are dropped. This approximation makes exact inference cheap.
+    Cannot-links have infinite log-weight, so they are kept in preference to other edges.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ from cgmm.numerics import BoolArray, IntArray, check_labels
 # ------------------------------------------------------------ class names and numbers
 
 
-# NumPy turns -1 and NaN into these texts if a list also contains texts, and an empty cell of a file
-# is read as "".
+# These texts are ambiguous: NumPy turns -1 and NaN into them if a list also contains texts, and an
+# empty cell of a file is read as "".
 AMBIGUOUS_TEXTS = ("-1", "-1.0", "nan", "")
 
 
@@ -117,7 +117,7 @@ def _reject_ambiguous_texts(name: str, array: NDArray[Any]) -> None:
 def read_evidence(
     n_samples: int, labels: ArrayLike | None, node_of: IntArray, must: IntArray
 ) -> tuple[IntArray | None, BoolArray | None]:
-    """Return the labels (n_nodes,) of nodes and None, or None and allowed classes (n_nodes, K)."""
+    """Return labels (n_nodes,) and None, or None and the allowed classes (n_nodes, K)."""
     if labels is None:
         return None, None
     refuse_mask("labels", labels, MASKED_LABELS.format("labels"))
@@ -169,7 +169,8 @@ def _merge_allowed(allowed: NDArray[Any], node_of: IntArray, must: IntArray) -> 
 def _explain_no_class(allowed: BoolArray, members: IntArray, must: IntArray) -> str:
     """Return the error message for a chunklet whose points have no allowed class in common.
 
-    It names two points with disjoint sets of classes if there are two, otherwise all points.
+    The message names two points with disjoint sets of allowed classes if such a pair exists,
+    otherwise all points.
     """
     for position, i in enumerate(members):
         disjoint = ~(allowed[members[:position]] & allowed[i]).any(axis=1)

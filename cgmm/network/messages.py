@@ -17,7 +17,7 @@ import numpy as np
 
 from cgmm.numerics import BoolArray, FloatArray
 
-# Beyond these bounds plain floats underflow or overflow; such messages are computed in logarithms.
+# Beyond these bounds, exponentials underflow or overflow, so messages are computed in logarithms.
 SMALLEST_SUM, LARGEST_WEIGHT = 1e-290, 600.0
 
 
@@ -75,7 +75,7 @@ def _compute_messages_by_sums(h: FloatArray, weights: FloatArray) -> tuple[Float
 
 
 def _largest_of_others(h: FloatArray) -> FloatArray:
-    """Return (E, K) max_{l ≠ k} h[e, l], for each state the largest value of the other states."""
+    """Return (E, K) max_{l ≠ k} h[e, l]: for each state, the largest value among all others."""
     rows, best = np.arange(len(h)), h.argmax(axis=1)
     without_best = h.copy()
     without_best[rows, best] = -np.inf
@@ -106,5 +106,5 @@ def _log_sum_of_others(h: FloatArray) -> FloatArray:
 
 
 def _replace_minus_inf(top: FloatArray) -> FloatArray:
-    """Replace -inf by zero, because subtracting -inf from -inf would give NaN."""
+    """Replace -inf by zero; otherwise subtracting a maximum of -inf from -inf would give NaN."""
     return np.where(top == -np.inf, 0.0, top)

@@ -21,7 +21,7 @@ from cgmm.network.labels import number_classes
 from cgmm.network.relations import PairsAmong
 from cgmm.numerics import FloatArray, is_internal, warn_caller
 
-# A user's direct call of ``fit`` passes through these modules of scikit-learn.
+# The call stack of a user's direct call of ``fit`` contains these modules of scikit-learn.
 WRAPPER_MODULES = {"sklearn.base", "sklearn.utils._set_output"}
 
 
@@ -44,8 +44,9 @@ def list_callers() -> set[str]:
 def is_cross_validation(modules: set[str]) -> bool:
     """Return True if scikit-learn is fitting to a selection of the rows of a table.
 
-    scikit-learn has no function for this question. All its searches and learning curves select rows
-    in the module of ``cross_validate``; a test fails if a version does so in another module.
+    scikit-learn has no function that reports this, so the names of the calling modules decide. All
+    its searches and learning curves select rows in the module of ``cross_validate``; a test fails
+    if a version does so in another module.
     """
     model_selection = sys.modules.get("sklearn.model_selection")
     return model_selection is not None and model_selection.cross_validate.__module__ in modules
@@ -57,8 +58,8 @@ def is_cross_validation(modules: set[str]) -> bool:
 def check_rows(X: Any, **relations: Any) -> None:
     """Raise ``ValueError`` for plain pairs in cross-validation; warn if X is indexed or selected.
 
-    In a fold, row numbers of the whole table refer to the wrong points. Only the call stack shows
-    that a fit is part of cross-validation.
+    In a fold, row numbers of the whole table refer to the wrong points. Whether a fit is part of
+    cross-validation is visible only in the call stack.
     """
     plain = [name for name, value in relations.items() if _is_plain_array(value)]
     if not plain:
@@ -152,7 +153,7 @@ def warn_of_certainties(preferences: ArrayLike | None) -> None:
     odds = read_rows("preferences", preferences, 3)[:, 2]
     if len(odds) == 0 or not ((odds > 0) & (odds < 1)).all():
         return
-    # Do not warn if all of them are log-odds of round probabilities, as 0.405... is of 0.6.
+    # Do not warn if all of them are the log-odds of round probabilities: 0.6 has log-odds 0.405...
     certainties = expit(odds)
     if np.allclose(certainties, certainties.round(3), rtol=0, atol=1e-9):
         return
@@ -169,7 +170,7 @@ def warn_of_fractions(power: FloatArray | None) -> None:
     """Warn if the sample weights of points with relations are fractions rather than counts."""
     if power is None:
         return
-    # Points without relations have power one, so they are left out.
+    # Points without relations have power 1 whatever their weight, so leave out all powers of 1.
     weights = power[(power > 0) & (power != 1)]
     if len(weights) and weights.mean() < 0.5:
         warn_caller(
@@ -210,7 +211,7 @@ def _classify_content(y: Any) -> str | None:
     try:
         classes, numbers = number_classes(y)
     except (ValueError, TypeError):
-        # These errors are raised only for ambiguous texts and mixed types, so y contains labels.
+        # An error means that y contains ambiguous texts or mixed types, so it does contain labels.
         return "unknown"
     is_repeated = 2 * len(classes) <= len(numbers)
     if is_repeated and len(classes) and (numbers < 0).any():

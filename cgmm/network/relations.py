@@ -1,10 +1,11 @@
 """Check relations between points, contract must-links into nodes, and select relations with rows.
 
-``SideInformation.build`` calls the functions that check and contract, and so do tools that need
-only the closure of must-links. Users call the others before ``fit``. A relation consists of row
-numbers, which refer to the wrong points once rows are left out. A :class:`PairsAmong` therefore
-stores the number of rows, so scikit-learn can select relations together with the rows in
-cross-validation, searches and ``train_test_split``. Chapter 5 explains both.
+``SideInformation.build`` calls the functions that check and contract relations, and so do tools
+that need only the closure of must-links. Users call the public functions before ``fit``. A relation
+consists of row numbers, which refer to the wrong points once rows are left out. A
+:class:`PairsAmong` therefore stores the number of rows, so scikit-learn can select relations
+together with the rows in cross-validation, searches and ``train_test_split``. Chapter 5 explains
+relations and their selection.
 
 =======  ==================================================================
 N        number of points or rows, e.g. 150; i, j two of them, e.g. 0 and 7
@@ -74,14 +75,14 @@ def _read_preferences(value: ArrayLike | None, n_samples: int) -> tuple[IntArray
 
 
 def closure(n_samples: int, must: IntArray) -> IntArray:
-    """Return the (N,) chunklets of points; chunklets are numbered by their first points."""
+    """Return the (N,) chunklet of each point; chunklets are numbered in order of first points."""
     if len(must) == 0:
         return np.arange(n_samples)
     return connected_components(_to_matrix(n_samples, must), directed=False)[1].astype(np.intp)
 
 
 def first_of_nodes(node_of: IntArray) -> IntArray:
-    """Return the (n_nodes,) first points of nodes."""
+    """Return the (n_nodes,) first point of each node."""
     # Nodes are numbered in the order of their first points, so the running maximum of `node_of`
     # increases exactly at these points.
     return np.flatnonzero(np.diff(np.maximum.accumulate(node_of), prepend=-1))
@@ -162,7 +163,7 @@ class PairsAmong:
     scikit-learn treats such an object as an array with one entry per row, like ``sample_weight``.
     ``GridSearchCV.fit``, ``cross_validate``, ``train_test_split`` and pipelines therefore accept
     it. A selection of rows keeps the relations among the selected rows, renumbered. Estimators
-    accept it in row_of_name of the plain array, and raise an error if the number of rows differs.
+    accept it in place of the plain array, and raise an error if the number of rows differs.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def positions(pairs: ArrayLike, names: ArrayLike) -> PairsAmong:
         )
     row_of_name = _map_names_to_rows(np.asarray(names).tolist())
     _require_known_names(table, row_of_name)
-    # Names may be of any hashable type, so they are looked up in a dict and not by NumPy.
+    # Names may have any hashable type, so look them up in a dict instead of a NumPy array.
     found = np.array([[row_of_name[i], row_of_name[j]] for i, j in table[:, :2]], dtype=np.intp)
     if table.shape[1] == 3:
         return PairsAmong(np.column_stack([found, table[:, 2].astype(float)]), len(row_of_name))

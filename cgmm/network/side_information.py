@@ -6,7 +6,7 @@ their transitive closure and never appear as edges. Cannot-links and preferences
 *edges* between nodes. Labels and sets of allowed classes become a *mask* on nodes; they are
 evidence about the data, not a condition on the prior. Without side information every point is a
 node of its own with multiplicity one, and the graph has no edges, which is the plain mixture.
-Chapters 4 to 9 explain the fields one after the other.
+Chapters 4 to 9 explain the fields of the class.
 
 =========  =========================================================================
 N          number of points x_i, e.g. 150
@@ -53,11 +53,11 @@ class SideInformation(NamedTuple):
     allowed: BoolArray | None = None
     """(n_nodes, K) booleans: the classes that are allowed for a node; None if all are."""
     must_link: IntArray = NO_PAIRS
-    """(P, 2) must-links as the user gave them; errors show contradicting chains of them."""
+    """(P, 2) must-links as the user gave them, from which errors build contradictory chains."""
     first_points: IntArray = np.empty(0, dtype=np.intp)
     """(n_nodes,) first point of each node; messages name a node by it."""
     starts: IntArray | None = None
-    """(n_nodes,) first row of each node if the points of every node are consecutive; else None."""
+    """(n_nodes,) first row of each node; None unless the points of every node are consecutive."""
     power: FloatArray | None = None
     """(N,) weight of each point within its node, as a number of points; None means one each."""
     copies: FloatArray | None = None
@@ -144,7 +144,8 @@ class SideInformation(NamedTuple):
     @property
     def points_are_sampled(self) -> bool:
         """True if every node's multiplicity is its number of points, and points have no weights."""
-        # Comparing sums suffices, because all multiplicities are either 1 or the numbers of points.
+        # Multiplicities are all 1 (chunklets are sampled) or all equal to the sizes of chunklets
+        # (points are sampled), so comparing the sums suffices.
         return self.power is None and bool(self.multiplicity.sum() == len(self.node_of))
 
     @property
@@ -188,7 +189,7 @@ class SideInformation(NamedTuple):
                [3., 4.]])
         """
         if self.power is not None:
-            # Skip rows of weight zero, because 0 times -inf would be NaN.
+            # Skip points of weight zero, because 0 times -inf would be NaN.
             power = self.power[:, None]
             values = np.multiply(values, power, where=power > 0, out=np.zeros_like(values))
         if self.nodes_are_points:
