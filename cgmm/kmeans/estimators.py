@@ -58,7 +58,8 @@ from cgmm.numerics import (
 )  # fmt: skip
 from cgmm.runs import Rng, Versioned, best_of, random_source
 
-# Weights below this fraction of half the mean squared distance rarely change an assignment.
+# Weights of relations below this fraction of half the mean squared distance rarely change an
+# assignment.
 NEGLIGIBLE = 0.01
 COUNT = [Interval(Integral, 1, None, closed="left")]
 ADVICE_FOR_Y = (
@@ -135,9 +136,9 @@ class ConstrainedKMeans(
         groups = np.unique(chunklets[has_weight], return_inverse=True)[1]
         initialise = partial(self._list_initial_centres, X[has_weight], groups, graph, rng, offset)
 
-        def one_run(number: int) -> LloydRun:
+        def one_run(run_id: int) -> LloydRun:
             steps = lloyd(nodes, graph, best_start(initialise(), nodes), rule)
-            return run_to_convergence(steps, tol, self.max_iter, self.verbose, number)
+            return run_to_convergence(steps, tol, self.max_iter, self.verbose, run_id)
 
         try:
             if self.inference is None:
@@ -157,7 +158,8 @@ class ConstrainedKMeans(
         self.converged_ = run.converged
         squares = np.square(X - self.cluster_centers_[self.labels_]).sum(axis=1)
         self.inertia_ = float(squares.sum() if weights is None else weights @ squares)
-        # Warn at the end, so that the model is complete even if the warning becomes an error.
+        # Warn at the end, so that the model is complete even if a filter turns the warning into an
+        # error.
         _warn_of_run(run, self.n_clusters, self.max_iter)
         _warn_of_small_weights(graph, run.step.labels, self.inertia_ / 2 / nodes.sizes.sum())
         return self
@@ -490,8 +492,8 @@ class PCKMeans(ConstrainedKMeans):
         w = np.repeat([self.w, -self.w], [len(must), len(cannot)])
         rows = np.column_stack([np.concatenate([must, cannot]), w])
         rows = np.concatenate([rows, read_rows("preferences", preferences, 3)])
-        # Weights in (0, 1) are no mistaken probabilities here, so use `contracted`, which does not
-        # warn about them.
+        # `SideInformation.build` would warn that weights in (0, 1) look like probabilities. Here
+        # they are costs, so use `contracted`, which does not warn.
         side = contracted(len(X), preferences=rows)
         return self._fit(X, side, closure(len(X), must), sample_weight)
 

@@ -55,13 +55,13 @@ from cgmm.numerics import BoolArray, FloatArray, IntArray
 # ------------------------------------------------------------ the iteration
 
 
-# Points of weight zero get this weight instead, which is too small to change a sum.
+# Points of weight zero get this weight instead, which is too small to change any sum of weights.
 TINY_WEIGHT = 1e-200
 
 Rule = Callable[..., tuple[IntArray, bool]]
-"""Function from costs (M, K) and the previous assignment, or None, to the new assignment (M,) and
-a flag that is True if it is proved optimal. A rule never returns a worse assignment than the
-previous one."""
+"""Function from costs (M, K) and the previous assignment (None at first) to the new assignment (M,)
+and a flag that is True if the new assignment is proved optimal. A rule never returns a worse
+assignment than the previous one."""
 
 
 class Step(NamedTuple):
@@ -125,7 +125,7 @@ def lloyd(
 
 
 def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
-    """Move to each empty cluster the node whose cost falls most, unless no cost would fall."""
+    """Fill each empty cluster with the node whose cost decreases most, if any cost decreases."""
     n_nodes, n_clusters = costs.shape
     for k in np.flatnonzero(np.bincount(z, minlength=n_clusters) == 0):
         own = costs[np.arange(n_nodes), z]
@@ -140,7 +140,7 @@ def _fill_empty(costs: FloatArray, graph: Graph, z: IntArray) -> IntArray:
 
 
 def _compute_penalty_increase(graph: Graph, z: IntArray) -> FloatArray:
-    """Return (M,) increases of the total penalty if each node moved to an empty cluster."""
+    """Return (M,) increases of the total penalty if only this node moved to an empty cluster."""
     together = (z[graph.edges[:, 0]] == z[graph.edges[:, 1]]) & np.isfinite(graph.weights)
     ends, weights = graph.edges[together], graph.weights[together]
     return np.bincount(ends.T.ravel(), np.tile(weights, 2), minlength=len(z)).astype(float)
@@ -265,7 +265,7 @@ def cost_of_broken(graph: Graph, z: IntArray) -> float:
     >>> cost_of_broken(graph, np.array([0, 1, 1]))
     2.5
     """
-    # These are the second and the third sum of [lu2007, eq. 4.1].
+    # The two terms are the second and the third sum of [lu2007, eq. 4.1].
     return float(np.abs(graph.weights[find_broken(graph, z)]).sum())
 
 
@@ -328,7 +328,7 @@ class LloydRun(NamedTuple):
 
 
 def run_to_convergence(
-    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, number: int = 0
+    steps: Iterator[Step], tol: float, max_iter: int, verbose: int = 0, run_id: int = 0
 ) -> LloydRun:
     """Run Lloyd's loop until convergence, ``max_iter`` or an interrupt; return the last state."""
     history, run = list[float](), cast("LloydRun", None)
@@ -339,7 +339,7 @@ def run_to_convergence(
                 print(f"  iteration {t:4d}   objective {step.objective:.6f}")
             is_near = t > 0 and bool(np.square(step.centres - run.step.centres).sum() <= tol)
             same = 0 < t < max_iter and not is_near and np.array_equal(step.labels, run.step.labels)
-            # Count the additional step that shows that no assignment changed, as scikit-learn does.
+            # If no assignment changed, also count the step that found this, as scikit-learn does.
             run = LloydRun(step, history, t + same, is_near or same)
             if run.converged:
                 break
@@ -349,7 +349,7 @@ def run_to_convergence(
         return run._replace(interrupted=True)
     if verbose:
         state = "converged" if run.converged else "stopped"
-        print(f"run {number}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
+        print(f"run {run_id}: {state} after {run.n_iter} iterations, objective {history[-1]:.6f}")
     return run
 
 
@@ -359,7 +359,8 @@ def run_to_convergence(
 def cop_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     """Return the rule of COP-KMeans: a low-cost assignment that breaks no cannot-link.
 
-    This function decides once if the relations can be satisfied, because costs do not affect this.
+    This function checks only once if the relations can be satisfied, because this does not depend
+    on costs.
 
     Parameters
     ----------
@@ -509,7 +510,7 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
 def _keep_unless_better(
     graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
 ) -> tuple[IntArray, bool]:
-    """Return the assignment that ``find`` returns, or z if it is not better, to end the loop."""
+    """Return the assignment found by ``find`` or, so that the loop ends, z if it is not better."""
     best, proved = find(costs, z)
     if z is not None:
         before = compute_total_cost(costs, graph, z)

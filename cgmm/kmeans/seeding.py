@@ -23,10 +23,11 @@ from cgmm.network import Graph, edgeless
 from cgmm.numerics import FloatArray, IntArray, best_first
 from cgmm.runs import Rng
 
-# With more components, more initialisations are needed until each component gets a seed. At most
-# this number is made.
+# The more components, the more initialisations are needed until each component gets a seed. Never
+# make more than this number.
 MAX_STARTS = 12
-# Initial centres of K-means are compared after this number of iterations without relations.
+# Candidates for the initial centres are compared after this number of iterations, which ignore
+# relations.
 N_UNCONSTRAINED_STEPS = 6
 
 
@@ -43,7 +44,7 @@ def nearest(X: FloatArray, centres: FloatArray) -> FloatArray:
     Returns
     -------
     (N, K) array
-        A single one per row, zeros elsewhere; if several centres are equally near, the first.
+        Each row has a one at the nearest centre (the first of several), and zeros elsewhere.
 
     Examples
     --------
@@ -75,9 +76,9 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
     Notes
     -----
     By Arthur and Vassilvitskii (2007), each centre is a point drawn with probability proportional
-    to its squared distance from the nearest centre so far. Of ``2 + log K`` draws, the one is kept
-    that makes the sum of squared distances smallest. If all distances are zero, because there are
-    fewer distinct points than components, the draw is uniform.
+    to its squared distance from the nearest centre so far. ``2 + log K`` points are drawn, and the
+    point that makes the sum of squared distances smallest becomes the centre. If all distances are
+    zero, because there are fewer distinct points than components, the draw is uniform.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def far_points(X: FloatArray, n_components: int, rng: Rng) -> FloatArray:
 def seeds(
     X: FloatArray, n_components: int, rng: Rng, *, first: FloatArray, mass: IntArray | float = 1.0
 ) -> FloatArray:
-    """Choose K centres: the given ones and further rows of X that are far from each other.
+    """Choose K centres: those in ``first``, and further rows of X that are far from each other.
 
     Parameters
     ----------
