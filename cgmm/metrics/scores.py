@@ -4,7 +4,7 @@ A clustering has no names for its clusters, so a score must not depend on them. 
 give clusters the names under which most points are right. Scores on pairs need no names: they ask
 whether classes and clusters agree that two points belong together, the question which must-links
 and cannot-links answer. The purity of neighbourhoods judges a metric instead of a clustering:
-points of a class should be each other's nearest neighbours. All chapters use these functions.
+the nearest neighbours of a point should belong to its class. All chapters use these functions.
 
 ====  ==========================================================================
 N     number of points; c_i the class of point i, ĉ_i its predicted cluster
@@ -122,7 +122,7 @@ def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, Int
 
 
 def check_both(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return classes and clusters as arrays of arbitrary integers, or raise an error."""
+    """Return classes and clusters as arrays of integers, or raise an error if they do not fit."""
     classes = check_labels("y_true", y_true, least=None)
     return classes, check_labels("y_pred", y_pred, len(classes), least=None)
 
@@ -181,8 +181,8 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
     return PairwiseScores(
         precision=pairs.both / pairs.same_cluster,
         recall=pairs.both / pairs.same_class,
-        # [shental2003, sect. 3]  f½ = 2PR / (R + P), rearranged so that
-        # ``pairs.both`` = 0 needs no special case.
+        # [shental2003, sect. 3]: f½ = 2PR / (R + P), rearranged so that `pairs.both` = 0 needs no
+        # special case.
         f_half=2 * pairs.both / (pairs.same_cluster + pairs.same_class),
     )
 
@@ -190,10 +190,11 @@ def pairwise_scores(y_true: ArrayLike, y_pred: ArrayLike) -> PairwiseScores:
 def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Compute the Rand index with equal total weights of same-class and two-class pairs.
 
-    This is the probability that the clustering is right about a pair which is drawn, with equal
-    chance, from the pairs of one class or from the pairs of two classes [barhillel2005, sect. 8.3,
-    note 8]. The note draws pairs by "cluster"; here they are drawn by true class, since a score
-    that is weighted by the prediction would let the prediction choose its own weights.
+    A fair coin decides if a pair is drawn from the pairs of one class or from the pairs of two
+    classes. The index is the probability that the clustering is right about this pair
+    [barhillel2005, sect. 8.3, note 8]. The note draws pairs by "cluster"; here they are drawn by
+    true class, since a score that is weighted by the prediction would let the prediction choose its
+    own weights.
 
     Parameters
     ----------
@@ -229,10 +230,10 @@ def balanced_rand_index(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return (kept_together + kept_apart) / 2
 
 
-def _require_pairs(count: int, complaint: str) -> None:
-    """Raise an error if the denominator of a share is zero."""
+def _require_pairs(count: int, message: str) -> None:
+    """Raise an error with the message if there are no pairs, which a score would divide by."""
     if count == 0:
-        raise ValueError(f"{complaint}. Score more points, or use matched_accuracy.")
+        raise ValueError(f"{message}. Score more points, or use matched_accuracy.")
 
 
 class _PairCounts(NamedTuple):
@@ -250,7 +251,7 @@ class _PairCounts(NamedTuple):
 
 def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
     """Count B, T, Q and M from the non-empty cells of the contingency table."""
-    # Here a and b number the classes and clusters from 0, and n_a and n_b count their points.
+    # Here a and b are the class and the cluster of each point, and n_a and n_b their sizes.
     (_, a, n_a), (_, b, n_b) = (
         np.unique(labels, return_inverse=True, return_counts=True)
         for labels in check_both(y_true, y_pred)
@@ -344,7 +345,7 @@ def cumulative_neighbour_purity(
 
     Notes
     -----
-    [barhillel2005, sect. 8], the curves of its figures 4, 6, 7 and 9.
+    These are the curves in figures 4, 6, 7 and 9 of [barhillel2005, sect. 8].
 
     Examples
     --------
@@ -360,7 +361,8 @@ def cumulative_neighbour_purity(
         )
     check_integer("n_neighbours", n_neighbours, 1, len(X) - 1)
     nearest: IntArray = np.asarray(KDTree(X).query(X, k=n_neighbours + 1, p=p)[1])
-    # A point that coincides with others need not come first among its own nearest points.
+    # If other points coincide with a point, it may not be among its own nearest points. In
+    # this case, remove the last of them instead.
     is_self: BoolArray = nearest == np.arange(len(X))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
     others = nearest[~is_self].reshape(len(X), n_neighbours)

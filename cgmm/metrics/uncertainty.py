@@ -5,9 +5,9 @@ for responsibilities (``max_k r_ik``: is the point in that class?) and pair prob
 (``p(z_i = z_j)``: do the two share a class?), on points whose classes the fit did not know.
 
 Some draws (of points, labels, relations and starts) are easier than others. If two methods run on
-the same draws, this cancels in the difference of their scores, so its error is often much smaller
-than that of either mean. Therefore overlapping error bars of the means say little about the
-difference. Chapter 4 and all later comparisons use these functions.
+the same draws, the effect of the draw cancels in the difference of their scores, so the error of
+this difference is often much smaller than that of either mean. Therefore overlapping error bars of
+the means say little about the difference. Chapter 4 and all later comparisons use these functions.
 
 =========  ===================================================================
 n          number of cases; p_i probability given to case i, t_i = 1 if it came true
@@ -74,8 +74,8 @@ def reliability(probabilities: ArrayLike, held: ArrayLike, *, n_bins: int = 10) 
     Raises
     ------
     ValueError
-        If there is no case, a p_i is no probability, a t_i neither true nor false, or their
-        numbers differ.
+        If there are no cases, if a p_i is no probability, if a t_i is neither true nor false, or if
+        their numbers differ.
 
     Notes
     -----
@@ -138,7 +138,7 @@ class PairedDifference(NamedTuple):
 
     @property
     def ahead(self) -> NDArray[np.bool_]:
-        """(...) True if the mean is above zero by more than two standard errors; 0 ± 0 is not."""
+        """(...) True if the mean exceeds zero by more than two standard errors; False for 0 ± 0."""
         return self.mean > 2 * self.standard_error
 
     @property
@@ -172,8 +172,8 @@ def paired_difference(scores: ArrayLike, baseline: ArrayLike) -> PairedDifferenc
     Raises
     ------
     ValueError
-        If the shapes differ, a score is not finite, or there are fewer than twelve draws: a
-        standard error estimated from fewer is itself unreliable.
+        If the shapes differ, a score is not finite, or there are fewer than twelve draws, from
+        which a standard error cannot be estimated reliably.
 
     Examples
     --------
