@@ -132,7 +132,8 @@ def _select_features(table: Any, columns: str | None, images: str | None = None)
     X = ((numbers - numbers.mean()) / numbers.std(ddof=0)).to_numpy()
     if X.shape[1] > MOST_COLUMNS and not np.isnan(X).any():
         X = PCA(MOST_COLUMNS, random_state=0).fit_transform(X)
-    # The last digits depend on the machine, but the fingerprint in the answers must not.
+    # The last digits depend on the machine, so round them: the file of answers stores a fingerprint
+    # of these numbers, which must be equal on all machines.
     X = X.round(9)
     categories = table[varying].drop(columns=numbers.columns)
     if categories.shape[1] == 0:
@@ -175,7 +176,7 @@ def _check_columns(table: Any, names: list[str]) -> None:
 
 
 def _build_widget(table: Any, interview: Interview, options: argparse.Namespace) -> InterviewWidget:
-    """Return a widget that shows all columns, and the image of each row if there are images."""
+    """Return a widget for the interview, which shows all columns and any image of each row."""
     if options.images is None:
         return InterviewWidget(interview, table)
     _check_columns(table, [options.images])

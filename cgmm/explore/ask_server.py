@@ -60,14 +60,15 @@ def serve(interview_widget: InterviewWidget, port: int, announce: Callable[[str]
 
 
 def _build_application(interview_widget: InterviewWidget, token: str) -> Any:
-    """Return a web application with two handlers: the page, and the socket of its script."""
+    """Return a web application with two handlers: one for the page, one for its web socket."""
     import tornado.web
     import tornado.websocket
 
     class TokenHandler(tornado.web.RequestHandler):
         def prepare(self) -> None:
             received = self.get_query_argument("token", "").encode()
-            # Another site's name may resolve to this machine, so check the name as well.
+            # The name of another site may resolve to this machine, so check the host name of the
+            # request in addition to the token.
             is_local = self.request.host_name in ("127.0.0.1", "localhost")
             if not (is_local and secrets.compare_digest(received, token.encode())):
                 raise tornado.web.HTTPError(403, reason="Open the address that cgmm printed")

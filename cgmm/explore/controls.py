@@ -180,7 +180,7 @@ def check_controls(controls: Mapping[str, Control], *functions: Callable[..., An
 # ------------------------------------------------------------ frames
 
 
-# This tuple identifies a combination of values by one name per control.
+# A combination of values is identified by this tuple, which has one name per control.
 Names = tuple[str, ...]
 
 
@@ -224,7 +224,7 @@ def draw_frame(
 
 
 def encode_webp(pixels: IntArray, colours: int | None = None) -> bytes:
-    """Encode (height, width, 4) pixels as WebP, opaque ones with a limited number of colours."""
+    """Encode (height, width, 4) pixels as WebP; if they are opaque, limit the number of colours."""
     with explain_missing_package("Pillow", "an explorer", "widgets"):
         from PIL import Image, features
     if not features.check("webp"):
@@ -257,7 +257,7 @@ def explain_missing_package(package: str, purpose: str, extra: str) -> Iterator[
     purpose : str
         Subject of the error message, for example "a live figure".
     extra : str
-        Name of the extra of this package that includes it.
+        Name of the optional dependencies (the extra) of cgmm that install this package.
     """
     try:
         yield

@@ -3,9 +3,9 @@
 All chapters with sliders create an :class:`Explorer`. With a kernel it is a set of widgets that
 redraw the figure. Without one it is a single HTML element, composed from the template
 ``explorer.html``, the style ``explorer.css`` and the script ``explorer.js``. The element has no
-ids, so a page may contain two copies of one explorer, and its radio buttons are inside a form, so
-copies do not share them. The style takes its colours from the theme of the book if there is one,
-else from JupyterLab, else it uses dark text on white.
+ids, so a page may contain two copies of one explorer. Its radio buttons are inside a form, so that
+a choice in one copy does not change the other. The style takes its colours from the theme of the
+book if there is one, else from JupyterLab, else it uses dark text on white.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Explorer:
         704 CSS pixels, which are twice as many device pixels on high-resolution screens.
     colours : int, optional
         Number of colours in the palette of each frame, from 2 to 256. With 64 colours a frame takes
-        half the bytes, so that twice the pixels fit, and only antialiased edges change visibly. By
-        default all colours are kept.
+        about half the bytes, and only antialiased edges change visibly. By default all colours are
+        kept.
 
     Attributes
     ----------
@@ -254,7 +254,8 @@ def _build_control(name: str, control: Control) -> str:
 
 def _build_slider(slider: Slider) -> str:
     """Return the HTML of a slider, its current value, and its button if it has one."""
-    # The value is outside the label, because the slider's accessible name must not change.
+    # The current value is outside the label, because a label with a value would change the slider's
+    # accessible name.
     shown = escape(slider.names[slider.start])
     button = f'<button type="button">{escape(slider.button)}</button>' if slider.button else ""
     return (
@@ -279,8 +280,8 @@ def _build_choice(name: str, choice: Control) -> str:
     )
 
 
-def _encode_data(controls: Mapping[str, Control], frames: Sequence[Frame], shown: Frame) -> str:
-    """Return names, descriptions and pictures as JSON for the script, each picture only once."""
+def _encode_data(controls: Mapping[str, Control], frames: Sequence[Frame], first: Frame) -> str:
+    """Return names, descriptions and distinct pictures as JSON, without that of ``first``."""
     pictures = list(dict.fromkeys(frame.picture for frame in frames))
     index = {picture: i for i, picture in enumerate(pictures)}
     data = {
@@ -288,7 +289,7 @@ def _encode_data(controls: Mapping[str, Control], frames: Sequence[Frame], shown
         "text": [frame.text for frame in frames],
         "frame": [index[frame.picture] for frame in frames],
         # The element already contains the picture that it shows first, so it is not repeated.
-        "pictures": [None if picture == shown.picture else picture for picture in pictures],
+        "pictures": [None if picture == first.picture else picture for picture in pictures],
     }
     # Replace "<", so that nothing in the data can end the script element around it.
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")

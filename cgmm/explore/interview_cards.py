@@ -5,7 +5,7 @@ is inserted only if the user gives a function that returns HTML, and asks for it
 Chapter 15 explains interviews.
 
 =========  ====================================================================
-line       comparison of one column: its name, two texts, two shares, and if they differ
+line       comparison of one column: its name, two texts, two shares, and a flag: do they differ
 share      position of a number within the range of its column, from 0 to 1
 =========  ====================================================================
 """

@@ -170,7 +170,7 @@ class InterviewWidget:
         ]  # fmt: skip
 
     def _build_map(self, rows_asked: list[int]) -> dict[str, Any]:
-        """Return positions and groups of the rows on the map, with the rows asked about last."""
+        """Return positions and groups of rows on the map; the rows of the question come last."""
         self._labels = _keep_colours(self.interview.present_labels, self._labels)
         rows = [*np.setdiff1d(self._mapped_rows, rows_asked).tolist(), *rows_asked]
         return {

@@ -31,11 +31,11 @@ from cgmm.plot.style import COLOURS
 # ------------------------------------------------------------ the figure
 
 
-# These are the arguments of a figure that a preset may replace.
+# A preset may replace these arguments of a figure.
 REPLACEABLE = ("X", "y", "must_link", "cannot_link", "starts")
-# These are the controls that a figure of the mode "companion" can have.
+# A figure of the mode "companion" can have these controls.
 CONTROLS = ("labels", "together", "apart", "normaliser", "weight", "metric")
-# The name of a figure is part of addresses, so it has only characters that need no escaping.
+# The name of a figure is part of addresses, so only characters that need no escaping are allowed.
 FIGURE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 FILES = {
     name: files("cgmm.explore").joinpath(name).read_text(encoding="utf8")
@@ -86,7 +86,7 @@ class LiveFigure:
         True: readers may show K-means beside EM.
     weight, radius : float, default=1
         Initial values of the sliders: ``weight`` in the modes "weights" and "companion" (where 4
-        means a hard relation), ``radius`` in the mode "kmeans".
+        makes relations hard), ``radius`` in the mode "kmeans".
     controls : sequence of str, default=()
         Controls of the mode "companion": "labels", "together", "apart", "normaliser", "weight" and
         "metric".
@@ -306,7 +306,7 @@ def _encode_preset(name: str, preset: Mapping[str, Any], K: int, sampling: str) 
     starts = preset["starts"] or [_compute_default_start(X, K)]
     return {
         "name": name, "X": _round_to_lists(X), "y": y.tolist(), "links": links,
-        "starts": [_encode_parameters(_initial_parameters(start, X, K), K) for start in starts],
+        "starts": [_encode_parameters(_convert_start(start, X, K), K) for start in starts],
     }  # fmt: skip
 
 
@@ -329,8 +329,8 @@ def _encode_parameters(parameters: object, K: int) -> dict[str, Any]:
     return {name: _round_to_lists(values) for name, values in arrays.items()}
 
 
-def _initial_parameters(start: Any, X: FloatArray, K: int) -> Any:
-    """Return initial parameters, by an M-step if the start is an (N,) array of classes."""
+def _convert_start(start: Any, X: FloatArray, K: int) -> Any:
+    """Return a start as parameters, by an M-step if it is an (N,) array of classes."""
     if hasattr(start, "means"):
         return start
     z = np.asarray(start)
@@ -450,16 +450,16 @@ def build_live_widget(
         import anywidget
         import traitlets
 
-    def trait(kind: type, **options: Any) -> Any:
+    def make_trait(kind: type, **options: Any) -> Any:
         return kind(**options).tag(sync=True)
 
     class LiveWidget(anywidget.AnyWidget):
         _esm = module
         _css = style
-        html = trait(traitlets.Unicode)
-        points = trait(traitlets.List)
-        links = trait(traitlets.List)
-        fitted = trait(traitlets.Dict, allow_none=True, default_value=None)
+        html = make_trait(traitlets.Unicode)
+        points = make_trait(traitlets.List)
+        links = make_trait(traitlets.List)
+        fitted = make_trait(traitlets.Dict, allow_none=True, default_value=None)
 
     def handle_message(_: object, content: object, buffers: object) -> None:
         if content == {"fit": True}:
