@@ -96,7 +96,7 @@ def density_1d(
     total = parts.sum(axis=1)
     ax.plot(x, total, color=INK, lw=2.4, zorder=3)
     if any(names) and len(names) > 1:
-        # Put the label of the sum to the right of the last peak, where there is no other label.
+        # Put the label of the mixture to the right of the last peak, where there is no other label.
         last = x >= theta.means.max()
         flank = x[last][total[last] >= 0.5 * total[last].max()].max()
         label(ax, "mixture", (flank, np.interp(flank, x, total)), offset=(8, 0), ha="left")
@@ -269,7 +269,7 @@ def dots(
 # ------------------------------------------------------------ calibration
 
 
-# This is the distance of lines of text in the upper left corner, as a share of the y axis.
+# Lines of text in the upper left corner have this distance, as a fraction of the y axis.
 LINE_SPACING = 0.075
 
 

@@ -41,7 +41,7 @@ class Links(NamedTuple):
     broken: BoolArray
     """(P,) True if the model's labels contradict the relation."""
     doubtful: BoolArray
-    """(P,) True if labels satisfy the relation, but points and other relations contradict it."""
+    """(P,) True if the labels satisfy the relation, although it is more likely wrong than right."""
 
 
 def fit(
@@ -140,7 +140,8 @@ def _check_table(X: ArrayLike) -> FloatArray:
 def principal_plane(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return centre (D,), principal axes (2, D) and their shares (2,) of the variance.
 
-    If there are two columns, these are the origin, the unit vectors and ones.
+    If there are two columns, nothing is projected: return the origin, the unit vectors, and
+    shares of one.
     """
     if X.shape[1] == 2:
         return np.zeros(2), np.eye(2), np.ones(2)

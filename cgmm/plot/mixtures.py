@@ -320,7 +320,7 @@ def boundary(
     present = [k for k, margin in enumerate(margins) if margin.max() > 0]
     for k in present if regions else ():
         ax.contourf(x, y, margins[k], [0, np.inf], colors=[tint(colour(k))], zorder=0.3)
-    # The last region needs no lines, because its neighbours have the same boundaries.
+    # The last region needs no lines, because they are drawn with the regions on their other side.
     for k in present[:-1]:
         ax.contour(x, y, margins[k], [0], colors=[INK], linewidths=1.2, zorder=1.5)
     return set_equal_scales(ax)
@@ -338,7 +338,7 @@ def _get_score_function(model: Any) -> tuple[Callable[[FloatArray], FloatArray],
 
 
 def _compute_log_joint(theta: Any, X: FloatArray) -> FloatArray:
-    """Return (N, K) log p(x_i, z_i = k), with the parameters as the first argument."""
+    """Return (N, K) log p(x_i, z_i = k); θ comes first, so that ``partial`` can fix it."""
     return log_joint(X, theta)
 
 

@@ -118,7 +118,7 @@ def wrap_title(title: str, width: float) -> str:
     letter_width = TextPath((0, 0), title, size=size).get_extents().width / 72 / len(title)
     max_letters = max(int((width - 0.5) / letter_width), 10)
     n_lines = len(textwrap.wrap(title, max_letters))
-    # Lines have nearly equal lengths at the narrowest width that needs no further line.
+    # The narrowest width that needs no additional line makes the lengths of lines nearly equal.
     widths = range(len(title) // n_lines, max_letters + 1)
     wrapped = (textwrap.wrap(title, letters) for letters in widths)
     return "\n".join(next(lines for lines in wrapped if len(lines) <= n_lines))

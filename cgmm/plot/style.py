@@ -42,7 +42,8 @@ NEUTRAL = "#7d7d78"
 # The first four colours differ in lightness: blue, orange, green and wine. The others are crimson,
 # periwinkle, umber and mauve.
 COLOURS = ("#414c8b", "#db7223", "#1d7e5f", "#550018", "#c11f3e", "#6a7dc6", "#624802", "#ab819f")
-# These have the same hues, but are dark enough for text, which needs a contrast of 4.5 to 1.
+# These colours have the same hues as those above, but are dark enough for text, which needs a
+# contrast of 4.5 to 1.
 TEXT_COLOURS = (
     "#414c8b", "#a54c05", "#1d7e5f", "#550018", "#c11f3e", "#4a5fb4", "#624802", "#87597a",
 )  # fmt: skip
@@ -170,7 +171,7 @@ with as_file(files("cgmm.plot").joinpath("fonts/cgmm-sans.ttf")) as font:
 # Files do not contain the version of matplotlib, so all installations write the same bytes.
 PNG_METADATA = {"Software": None}
 SVG_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-# Above this number of characters a PNG is smaller than an SVG.
+# Above this number of characters, an SVG file is larger than a PNG file of the same figure.
 LARGEST_SVG = 400_000
 
 
@@ -199,7 +200,8 @@ def _use_style_inline(shell: Any) -> None:
     """Set the format in which Jupyter shows the figures of a cell."""
     from matplotlib_inline.config import InlineBackend
 
-    # Clear the backend's formats, or it would set its own when it becomes active.
+    # Clear the formats of Jupyter's inline backend; otherwise it sets its own when it becomes
+    # active.
     InlineBackend.instance(parent=shell).figure_formats = set()
     formatters = shell.display_formatter.formatters
     formatters["image/svg+xml"].for_type(Figure, svg)
