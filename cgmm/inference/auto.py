@@ -310,7 +310,7 @@ def choose_parts(
             nodes, cost = np.flatnonzero(applies[label]), Cost(width, 8 * total, total)
             parts.append(_build_closed_form(name, graph, nodes, int(applies.sum()), cost))
     components = [
-        _build_wide(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
+        _make_component(graph, label == c, n_states) for c in np.flatnonzero(chosen == OVER_BUDGET)
     ]
     return parts + trees + (handle_over_budget(components, n_states, budget) if components else [])
 
@@ -363,7 +363,7 @@ def _build_tree(graph: Graph, nodes: IntArray, n_states: int, budget: Budget) ->
     return [Part(nodes, infer, build_result("junction_tree", n_components, part, cost, infer))]
 
 
-def _build_wide(graph: Graph, is_member: BoolArray, n_states: int) -> WideComponent:
+def _make_component(graph: Graph, is_member: BoolArray, n_states: int) -> WideComponent:
     """Build the ``WideComponent`` of the nodes that are marked as members."""
     nodes = np.flatnonzero(is_member)
     component = induced_subgraph(graph, nodes)
@@ -445,12 +445,12 @@ class DividedNetwork:
         nodes, log_z, residual = np.empty(unary.shape[::-1]).T, reduced.constant, 0.0
         of_reduced, is_exact = np.empty(reduced.h.shape[::-1]).T, True
         for part in parts:
-            of_part = part.infer(_take_rows(reduced.h, part.nodes))
+            of_part = part.infer(_take_nodes(reduced.h, part.nodes))
             of_reduced[part.nodes] = of_part.nodes
             log_z, residual = log_z + of_part.log_z, max(residual, of_part.residual)
             is_exact &= of_part.exact
         nodes[self.connected] = reduced.expand_marginals(of_reduced)
-        nodes[self.isolated], totals = log_normalise(_take_rows(unary, self.isolated))
+        nodes[self.isolated], totals = log_normalise(_take_nodes(unary, self.isolated))
         log_z += float(totals.sum())
         return Marginals(nodes, float(log_z), is_exact, residual)
 
@@ -459,7 +459,7 @@ class DividedNetwork:
         unary, reduced, parts = self._prepare(unary)
         z, of_reduced = unary.argmax(axis=1), np.empty(len(reduced.h), dtype=np.intp)
         for part in parts:
-            h = _take_rows(reduced.h, part.nodes)
+            h = _take_nodes(reduced.h, part.nodes)
             of_reduced[part.nodes] = part.infer.most_probable(h)
         z[self.connected] = reduced.expand_assignment(of_reduced)
         return z
@@ -475,7 +475,7 @@ class DividedNetwork:
     def _prepare(self, unary: FloatArray) -> tuple[FloatArray, Reduced, list[Part]]:
         """Return checked unaries, the reduced network and its parts, which are cached."""
         unary = check_unary(self.graph, unary)
-        reduced = self.reduce(_take_rows(unary, self.connected))
+        reduced = self.reduce(_take_nodes(unary, self.connected))
         key = reduced.h.shape[1], reduced.key
         if key not in self.parts:
             if len(self.parts) >= MAX_PATTERNS:
@@ -486,6 +486,6 @@ class DividedNetwork:
         return unary, reduced, self.parts[key]
 
 
-def _take_rows(unary: FloatArray, nodes: IntArray) -> FloatArray:
+def _take_nodes(unary: FloatArray, nodes: IntArray) -> FloatArray:
     """Return the unaries of the given nodes as a column-major array."""
     return np.take(unary.T, nodes, axis=1).T

@@ -12,9 +12,9 @@ error is small; with short cycles and strong relations the result may be far off
 convergence.
 
 Each sweep updates the messages in both directions of every edge at once. Belief propagation and
-tree-reweighted belief propagation differ in one number per edge: ρ_e is one in the former, and the
-fraction of spanning trees that contain the edge in the latter. The potential of an edge depends
-only on whether its ends are equal::
+tree-reweighted belief propagation differ in one number per edge: ρ_e is one in plain belief
+propagation, and the fraction of spanning trees that contain the edge in the tree-reweighted one.
+The potential of an edge depends only on whether its ends are equal::
 
     belief    b_j(k)    ∝  exp(unary[j, k]) Π_i m_ij(k)^ρ_ij          over the neighbours i of j
     cavity    q_ji(k)   ∝  b_j(k) / m_ij(k)                           belief of j without i
@@ -63,8 +63,8 @@ __all__ = ["belief_propagation"]
 # A sum of probabilities that is smaller than this is inaccurate, so it is computed again in
 # logarithms.
 SMALLEST_SUM = 1e-280
-# If only one assignment is possible, log-messages about all other states decrease without limit;
-# they are cut off here.
+# This is the lower limit of log-messages. Without it, log-messages about impossible states would
+# decrease for ever if only one assignment is possible.
 LOWEST_MESSAGE = -1e12
 # By default, damping increases from the first number in sweep 0 to the second in sweep LAST_RISE,
 # because messages that do not converge with weak damping may converge with strong damping.
@@ -74,7 +74,7 @@ DAMPINGS, LAST_RISE = (0.3, 0.9), 499
 def belief_propagation(
     graph: Graph, *, max_sweeps: int = 500, tol: float = 1e-7, damping: float | None = None
 ) -> Inference:
-    """Prepare a graph for loopy belief propagation, for networks too dense for exact inference.
+    """Prepare a graph for loopy belief propagation, if it is too dense for exact inference.
 
     Parameters
     ----------
@@ -352,8 +352,8 @@ def compute_messages(
 ) -> FloatArray:
     """Return (K, D) log-messages; they are zero for states that the receiver cannot have.
 
-    The sum of q over the other states is computed from partial sums from both sides instead of as
-    1 - q, which would lose digits by cancellation.
+    For each state, the sum of q over all other states is that of the states before it plus that of
+    the states after it. Computing it as 1 - q would lose digits by cancellation.
     """
     sums, above = np.zeros_like(q), np.zeros(q.shape[1])
     for k in range(1, len(q)):

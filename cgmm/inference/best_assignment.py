@@ -180,7 +180,7 @@ class Finder:
             # The solver stops within a tolerance of the optimum; local search closes the gap.
             z[nodes] = descent.improve(proof.states)
             return Assignment(z, exact=True)
-        z[nodes] = descent.best(*(None if at is None else at[nodes] for at in (start, known)))
+        z[nodes] = descent.descend(*(None if at is None else at[nodes] for at in (start, known)))
         return Assignment(z, exact=False)
 
 
@@ -214,7 +214,7 @@ class Descent:
         self.unit = float(np.median(top)) or 1.0
         self.prohibitive = 1.0 + 2 * float(top.sum() + np.abs(self.soft.data).sum())
 
-    def best(self, start: IntArray | None, known: IntArray | None) -> IntArray:
+    def descend(self, start: IntArray | None, known: IntArray | None) -> IntArray:
         """Search from ``start`` and from ``known``; return the better of the two results."""
         starts = [] if known is None or not self.is_feasible(known) else [known]
         if start is not None or not starts:

@@ -1,6 +1,6 @@
 """Exact inference in cliques of mutually cannot-linked nodes, as a sum over matchings.
 
-The engine ``auto`` applies it to such components. Chapter 7 explains it.
+The engine ``auto`` applies ``clique`` to such components. Chapter 7 explains this file.
 
 In distributed learning, each teacher provides a clique: n groups of points from n different
 components. A joint assignment is then a matching of the n nodes to n different labels. If the nodes
@@ -11,14 +11,14 @@ used ::
     g_{j-1}(S) = Σ_{k ∉ S} e^{u_jk} g_j(S ∪ k)            completions by nodes j .. n
     p(z_j = k) ∝ e^{u_jk} Σ_{S ∌ k} f_{j-1}(S) g_j(S ∪ k)
 
-where S has as many labels as there are nodes so far. This takes O(2^K K) operations, whereas a
+where S has as many labels as nodes have been processed. This takes O(2^K K) operations, whereas a
 table over the clique would have K^n entries.
 
 Finding the *best* matching is an assignment problem, and its dual variables prevent overflow of the
 sums. With prices c_k ≥ 0 of labels and profits r_j of nodes, u_jk - r_j - c_k ≤ 0, with equality
 for the pairs of the best matching. In these units no term exceeds one, the term of the best
-matching is one, and terms that underflow are below e^-700 of the sum. All terms are positive, so no
-digits are lost by cancellation.
+matching is one, and terms that underflow are less than the fraction e^-700 of the sum. All terms
+are positive, so no digits are lost by cancellation.
 
 =========  ==============================================================
 n, B       nodes of a clique and number of cliques of this size, e.g. 3 and 20

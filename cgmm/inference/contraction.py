@@ -7,7 +7,7 @@ fraction of the nodes, so the number of rounds for a chain or a tree is logarith
 nodes that remain are the *core*, which the junction tree eliminates
 (:mod:`cgmm.inference.clique_tree`).
 
-``contract`` plans the rounds for a graph; ``Rake`` and ``Compress`` compute them. The method
+``contract`` plans the rounds for a graph; ``Rake`` and ``Compress`` execute them. The method
 ``collect`` sums out the nodes of a round and adds the results to h and T. Afterwards the method
 ``distribute`` computes the marginals of these nodes from those of the remaining nodes. Each method
 handles all nodes of the round at once, in logarithms.
@@ -19,7 +19,7 @@ T (t, K, K)    log-potentials of the pairs that compression has connected, the s
                first, e.g. -0.4; ``tables`` in the code
 slot           index of an edge's table in T, e.g. 3; -1 for the potential w [z_a = z_b]
 E              number of edges in a call, e.g. 40
-total          function that sums out states: ``log_sum``, or ``log_max`` for the best assignment
+total          ``log_sum``, which sums out states, or ``log_max``, which finds the best assignment
 =============  ======================================================================
 """
 
@@ -251,7 +251,7 @@ class Rake(NamedTuple):
         """Compute the marginals of leaves, p(v) = Σ_parent p(parent) p(v | parent)."""
         v, parent = self.plain.ends.T
         message = edge_message(h[v], self.plain.weights)
-        # Send the belief of the parent without the message of this leaf back through the edge.
+        # Compute the message to a leaf from its parent's belief without the leaf's own message.
         outside = _log_or_minus_inf(nodes[parent]) - np.where(message == -np.inf, 0.0, message)
         nodes[v] = np.exp(h[v] + edge_message(outside, self.plain.weights))
         v, parent = self.tabled.ends.T

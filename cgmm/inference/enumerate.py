@@ -1,6 +1,6 @@
 """Exact inference by brute force: the sum over all joint assignments.
 
-Chapter 7 introduces the network with this engine, and tests compare all other engines with it.
+Chapter 7 uses this engine to introduce the network, and tests compare all other engines with it.
 
 =====  ==============================================
 z      joint assignment, a state for each node, e.g. [0, 2, 1]
@@ -16,7 +16,7 @@ import numpy as np
 from cgmm.network import Graph, Inference, Marginals, NetworkError, TooCostlyError, check_unary
 from cgmm.numerics import FloatArray, IntArray, log_normalise
 
-# With at most this number of assignments, all tables take a few hundred megabytes.
+# Maximum number of assignments, for which all tables take a few hundred megabytes.
 MAX_ASSIGNMENTS = 2_000_000
 
 

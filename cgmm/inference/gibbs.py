@@ -173,7 +173,8 @@ def gibbs(
     kept, lock = _schedule_sweeps(n_sweeps, growth, max_sweeps), Lock()
 
     def infer(unary: FloatArray) -> Marginals:
-        with lock:  # Threads may call `infer` at the same time, but not advance one generator.
+        # Threads may call `infer` at the same time, but must not advance `kept` at the same time.
+        with lock:
             n_draws = next(kept)
         return Marginals(sampler.marginals(unary, n_draws), np.nan, exact=False, residual=np.nan)
 

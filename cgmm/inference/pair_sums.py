@@ -141,7 +141,7 @@ def _sum_by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArra
     n_cells = n_states * sum(n_states ** (len(near) + 1) for near in order.neighbours)
     if order.stuck or 8 * n_cells > max_bytes:
         return None
-    tree = _Tree(part, order, reduced.h[members])
+    tree = _ConditionalTree(part, order, reduced.h[members])
     place = np.zeros(graph.n_nodes, dtype=np.intp)
     place[members[order.nodes]] = np.arange(len(members))
     ends = place[order_by_frequency(pairs)]
@@ -157,7 +157,7 @@ def _sum_by_tree(reduced: Reduced, pairs: IntArray, max_bytes: int) -> FloatArra
     return sums
 
 
-class _Tree:
+class _ConditionalTree:
     """The conditionals p(z_v | z_S) of all nodes, from which joint distributions are computed."""
 
     def __init__(self, graph: Graph, order: Order, unary: FloatArray):
@@ -203,7 +203,7 @@ class _Tree:
                 parent = separator[0]
                 summed = tuple(2 + i for i, u in enumerate(cliques[parent]) if u not in separator)
                 joint = tables[parent].sum(axis=summed)
-                # If p(z_a | S) is zero, so is p(z_a, S), and the divisor has no effect.
+                # If p(z_a | S) is zero, p(z_a, S) is zero too, so the quotient is zero.
                 tables[v] *= (joint / np.where(below[v] > 0, below[v], 1.0))[:, :, None]
             joints[v] = tables[v].reshape(n, k, k, -1).sum(axis=3).transpose(0, 2, 1)
         return joints
