@@ -42,7 +42,7 @@ from cgmm.kmeans.loop import (
     pck_rule,
     run_to_convergence,
 )
-from cgmm.kmeans.seeding import SEEDINGS, best_start, choose_seedings, run_without_edges
+from cgmm.kmeans.seeding import SEEDINGS, choose_best_start, choose_seedings, run_without_edges
 from cgmm.network import Engine, Graph, NetworkError, SideInformation
 from cgmm.network.misreadings import check_rows, warn_ignored
 from cgmm.network.relations import closure, read_relations
@@ -137,7 +137,7 @@ class ConstrainedKMeans(
         initialise = partial(self._list_initial_centres, X[has_weight], groups, graph, rng, offset)
 
         def one_run(run_id: int) -> LloydRun:
-            steps = lloyd(nodes, graph, best_start(initialise(), nodes), rule)
+            steps = lloyd(nodes, graph, choose_best_start(initialise(), nodes), rule)
             return run_to_convergence(steps, tol, self.max_iter, self.verbose, run_id)
 
         try:

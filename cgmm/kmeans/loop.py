@@ -452,11 +452,11 @@ def pck_rule(graph: Graph, n_clusters: int, **search: Any) -> Rule:
     feasible = feasible_assignment(graph, n_clusters, noun="cluster", **search)
     finder = Finder(graph, n_clusters)
 
-    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+    def find_assignment(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         near, known = (costs.argmin(axis=1), feasible) if z is None else (None, z)
         return finder.find(-costs, near, known)
 
-    return partial(_keep_unless_better, graph, find)
+    return partial(_keep_previous_unless_better, graph, find_assignment)
 
 
 def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
@@ -501,17 +501,17 @@ def engine_rule(graph: Graph, inference: str | Engine) -> Rule:
             "assignment; choose one that can, such as inference='auto', or None to search."
         )
 
-    def find(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
+    def find_assignment(costs: FloatArray, z: IntArray | None) -> tuple[IntArray, bool]:
         return infer.most_probable(-costs), not infer.approximates(-costs)
 
-    return partial(_keep_unless_better, graph, find)
+    return partial(_keep_previous_unless_better, graph, find_assignment)
 
 
-def _keep_unless_better(
-    graph: Graph, find: Rule, costs: FloatArray, z: IntArray | None = None
+def _keep_previous_unless_better(
+    graph: Graph, find_assignment: Rule, costs: FloatArray, z: IntArray | None = None
 ) -> tuple[IntArray, bool]:
-    """Return the assignment found by ``find`` or, so that the loop ends, z if it is not better."""
-    best, proved = find(costs, z)
+    """Return the assignment that is found or, so that the loop ends, z if it is not better."""
+    best, proved = find_assignment(costs, z)
     if z is not None:
         before = compute_total_cost(costs, graph, z)
         is_better = compute_total_cost(costs, graph, best) < before - ROUNDING * abs(before)

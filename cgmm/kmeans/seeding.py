@@ -174,7 +174,7 @@ def chunklet_seeds(X: FloatArray, node_of: IntArray, n_components: int, rng: Rng
 
 
 def alternate_kinds(kinds: list[str], n_components: int) -> list[str]:
-    """Return the kinds of all initialisations of a run, 2 (K + 1) but at most 12, alternating."""
+    """Return the kind of each of min(2 (K + 1), 12) initialisations: ``kinds``, alternating."""
     return list(islice(cycle(kinds), min(2 * (n_components + 1), MAX_STARTS)))
 
 
@@ -236,8 +236,8 @@ def choose_seedings(init: str, n_clusters: int, chunklets: IntArray, graph: Grap
     return alternate_kinds(["chunklets", "k-means++"], n_clusters)
 
 
-def best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
-    """Run some iterations from each start; return the centres of lowest objective.
+def choose_best_start(starts: list[FloatArray], nodes: Nodes) -> FloatArray:
+    """Run some iterations from each start (K, D); return the centres of lowest objective.
 
     The iterations ignore edges. A single start is returned unchanged.
     """
