@@ -61,7 +61,7 @@ def matched_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> matched_accuracy([0, 0, 0, 1, 1], [7, 7, 3, 3, 3])
     0.8
     """
-    classes, clusters = check_both(y_true, y_pred)
+    classes, clusters = check_classes_and_clusters(y_true, y_pred)
     *_, hits = _best_matching(classes, clusters)
     return int(hits.sum()) / len(classes)
 
@@ -99,7 +99,7 @@ def match_labels(y_true: ArrayLike, y_pred: ArrayLike) -> dict[int, int]:
     >>> match_labels([0, 0, 0, 1], [5, 5, 6, 7])
     {5: 0, 6: 2, 7: 1}
     """
-    classes, clusters = check_both(y_true, y_pred)
+    classes, clusters = check_classes_and_clusters(y_true, y_pred)
     names, matched, _ = _best_matching(classes, clusters)
     surplus = np.setdiff1d(clusters, matched)
     fresh = classes.max() + 1 + np.arange(len(surplus))
@@ -121,7 +121,7 @@ def _best_matching(classes: IntArray, clusters: IntArray) -> tuple[IntArray, Int
     return class_names[rows], cluster_names[columns], table[rows, columns]
 
 
-def check_both(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
+def check_classes_and_clusters(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[IntArray, IntArray]:
     """Return classes and clusters as arrays of integers, or raise an error if they do not fit."""
     classes = check_labels("y_true", y_true, least=None)
     return classes, check_labels("y_pred", y_pred, len(classes), least=None)
@@ -254,7 +254,7 @@ def _count_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> _PairCounts:
     # Here a and b are the class and the cluster of each point, and n_a and n_b their sizes.
     (_, a, n_a), (_, b, n_b) = (
         np.unique(labels, return_inverse=True, return_counts=True)
-        for labels in check_both(y_true, y_pred)
+        for labels in check_classes_and_clusters(y_true, y_pred)
     )
     n_ab = np.unique(a * len(n_b) + b, return_counts=True)[1]
     return _PairCounts(*map(_count_pairs_within, (n_ab, n_a, n_b, [len(a)])))

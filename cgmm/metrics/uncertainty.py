@@ -1,8 +1,9 @@
 """Uncertainty: calibration of probabilities, and errors of differences between methods.
 
 Of all predictions made with probability 0.8, eight in ten should be right. Chapter 14 examines this
-for responsibilities (``max_k r_ik``: is the point in that class?) and pair probabilities
-(``p(z_i = z_j)``: do the two share a class?), on points whose classes the fit did not know.
+for responsibilities (``max_k r_ik``: is the point in the most probable class?) and pair
+probabilities (``p(z_i = z_j)``: do the two points share a class?), on points whose classes the fit
+did not know.
 
 Some draws (of points, labels, relations and starts) are easier than others. If two methods run on
 the same draws, the effect of the draw cancels in the difference of their scores, so the error of
