@@ -3,7 +3,7 @@
 The command reads a table, standardises its columns of numbers, opens a page that asks the
 questions, and keeps the answers in a file. Columns of strings are categories if the strings repeat;
 cells may be empty. With ``--export`` it writes the groups to a file instead of opening a page. The
-howto has an example; chapter 15 explains the questions.
+how-to page has an example; chapter 15 explains the questions.
 """
 
 from __future__ import annotations

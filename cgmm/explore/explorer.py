@@ -239,7 +239,7 @@ def build_html(
 def build_image(frame: Frame) -> str:
     """Return the HTML image of a frame, with its description as alternative text."""
     width, height = frame.size
-    # Decode synchronously, or the image would be blank for a moment whenever it changes.
+    # Decode synchronously; otherwise the image is blank for a moment whenever it changes.
     return (
         f'<img class="cgmm-explorer-frame" src="{frame.picture}" alt="{escape(frame.text)}" '
         f'width="{width}" height="{height}" decoding="sync" '

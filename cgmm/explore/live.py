@@ -155,7 +155,7 @@ class LiveFigure:
         self.spec: dict[str, Any] = {
             "K": classes, "pool": pool, "sampled": sampling, "beside": beside,
             "answers": mode == "weights", "weight": weight, "beta": radius, "speed": 2,
-            "view": _compute_view([point for preset in encoded for point in preset["X"]]),
+            "view": _compute_limits([point for preset in encoded for point in preset["X"]]),
             "colours": COLOURS, "words": names,
             "presets": [encoded[0], *_keep_differences(encoded)],
         }  # fmt: skip
@@ -355,7 +355,7 @@ def _round_to_lists(values: ArrayLike) -> Any:
     return np.vectorize(lambda x: float(f"{x:.7g}"), otypes=[float])(values).tolist()
 
 
-def _compute_view(X: Sequence[Sequence[float]]) -> list[float]:
+def _compute_limits(X: Sequence[Sequence[float]]) -> list[float]:
     """Return limits (left, bottom, right, top) around all points, with a moderate aspect ratio."""
     low, high = np.min(X, axis=0), np.max(X, axis=0)
     half, middle = 0.6 * (high - low), (low + high) / 2
@@ -416,15 +416,15 @@ liveFigure(root, JSON.parse(data.textContent), {name}, model);
 
 def page_script(mode: str) -> str:
     """Return the script that starts all figures of a mode on a page without a kernel."""
-    return PAGE_SCRIPT.format(script=join_scripts(mode), mode=mode, name=mode.upper())
+    return PAGE_SCRIPT.format(script=join_script_files(mode), mode=mode, name=mode.upper())
 
 
 def build_widget_module(mode: str) -> str:
     """Return the JavaScript module of a widget for figures of a mode."""
-    return WIDGET_MODULE.format(script=join_scripts(mode), name=mode.upper())
+    return WIDGET_MODULE.format(script=join_script_files(mode), name=mode.upper())
 
 
-def join_scripts(mode: str) -> str:
+def join_script_files(mode: str) -> str:
     """Return the code of all files of a mode, without comments and indentation."""
     code = "".join(_read_file(name) for name in MODES[mode])
     code = re.sub(r"^\s*//.*$", "", code, flags=re.MULTILINE)
