@@ -84,7 +84,7 @@ def get_parameters(model: Any) -> Any:
     return model
 
 
-def flatten(theta: Any) -> Parameters:
+def flatten_mixture(theta: Any) -> Parameters:
     """Return θ as one mixture of Gaussians, even if each class is a mixture itself.
 
     If the model has columns of numbers and of categories, return the Gaussians of the numbers.
@@ -104,7 +104,7 @@ def flatten(theta: Any) -> Parameters:
 
 def check_parameters(parameters: Any, n_dims: int) -> Parameters:
     """Return θ with (K, D, D) covariances, or raise an error if D is not ``n_dims``."""
-    theta = flatten(get_parameters(parameters))
+    theta = flatten_mixture(get_parameters(parameters))
     theta = Parameters(*(np.asarray(part, dtype=float) for part in theta))
     weights, means, covariances = theta
     shape = (len(weights), n_dims)

@@ -117,7 +117,7 @@ def _build_grid(parameters: Parameters, X: ArrayLike | None, resolution: int) ->
     means = parameters.means[:, 0]
     reach = 4 * np.sqrt(parameters.variances[:, 0])
     ends = np.concatenate([means - reach, means + reach, np.ravel(X) if X is not None else []])
-    # Include the means, or the peak of a narrow component might lie between two grid points.
+    # Include the means; otherwise the peak of a narrow component may lie between two grid points.
     return np.union1d(np.linspace(ends.min(), ends.max(), resolution), means)
 
 

@@ -24,7 +24,7 @@ from cgmm.diagnose import judge
 from cgmm.given import as_points, read_rows
 from cgmm.mixture import Parameters
 from cgmm.numerics import BoolArray, FloatArray, IntArray, check_pairs
-from cgmm.plot.axes import flatten, get_parameters, unwrap_estimator
+from cgmm.plot.axes import flatten_mixture, get_parameters, unwrap_estimator
 from cgmm.plot.mixtures import ellipses, scatter
 from cgmm.plot.style import BACKGROUND, INK, MUTED, colour, marker
 
@@ -168,7 +168,7 @@ def _draw_components(
             ax.plot(x, y, marker(k), ms=11, mfc=colour(k), mec=BACKGROUND, mew=2, zorder=4)
         return
     theta = get_parameters(model)
-    gaussians = flatten(theta)
+    gaussians = flatten_mixture(theta)
     means = (gaussians.means - centre) @ axes.T
     covariances = axes @ gaussians.full_covariances @ axes.T
     looks = getattr(theta, "class_of", None)
