@@ -67,8 +67,8 @@ class NetworkError(ValueError):
 
     def __str__(self) -> str:
         """Return the message with the nodes filled in."""
-        message = self.message.replace("{nodes}", _name_nodes(self.nodes, self.noun))
-        name_one = lambda match: _name_nodes(self.nodes[[int(match[1])]], self.noun)  # noqa: E731
+        message = self.message.replace("{nodes}", _list_nodes(self.nodes, self.noun))
+        name_one = lambda match: _list_nodes(self.nodes[[int(match[1])]], self.noun)  # noqa: E731
         return re.sub(r"\{(\d+)\}", name_one, message)
 
     def renamed(self, names: IntArray, noun: str | None = None) -> Self:
@@ -96,7 +96,7 @@ class ApproximationWarning(ConvergenceWarning):
     """
 
 
-def _name_nodes(nodes: IntArray, noun: str) -> str:
+def _list_nodes(nodes: IntArray, noun: str) -> str:
     """Return the list of nodes as text for a message, with at most ``NAMED_NODES`` numbers."""
     if len(nodes) == 1:
         return f"{noun} {nodes[0]}"
