@@ -70,7 +70,7 @@ def enumerate_all(graph, unary):
 
 
 def queries(infer):
-    """Return an engine's function for marginals and, if it exists, that for the best states."""
+    """Return the engine's functions for marginals and, if it has one, for the best states."""
     return [infer, infer.most_probable] if infer.finds_best else [infer]
 
 

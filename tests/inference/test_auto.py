@@ -57,7 +57,7 @@ def make_wide_graph_with_pair():
 
 
 def test_auto_approximates_only_the_wide_component_and_warns_once():
-    """The pair stays exact, and log Z is the sum of those of the components."""
+    """The pair stays exact, and log Z is the sum over the components."""
     graph, unary = make_wide_graph_with_pair(), np.random.default_rng(0).normal(size=(33, 4))
     infer = auto(graph)
     with pytest.warns(ApproximationWarning, match=r"30 nodes tied by 435 edges.*K = 4") as caught:
@@ -141,8 +141,8 @@ def test_one_exact_engine_serves_any_number_of_states_and_any_evidence(problem, 
 
 # ---------------------------------------------------------------------------- cached patterns
 
-# A fit needs two patterns of evidence, that of its data and that of the prior; new points may
-# bring any number of them.
+# A fit needs two patterns of evidence: one for its data and one for the prior. New points may
+# have any number of patterns.
 
 
 def unaries_with_distinct_patterns(n_patterns):
@@ -163,7 +163,7 @@ def count_calls(monkeypatch, module_name, function_name):
 LONG_CHAIN = make_graph(3 * MAX_PATTERNS, chain_edges(3 * MAX_PATTERNS), 1.0)
 
 
-def test_auto_divides_the_graph_once_for_each_cached_pattern(monkeypatch):
+def test_auto_splits_the_graph_once_for_each_cached_pattern_of_evidence(monkeypatch):
     divisions = count_calls(monkeypatch, "cgmm.inference.auto", "choose_parts")
     module = sys.modules["cgmm.inference.auto"]
     engine = DividedNetwork(LONG_CHAIN, Budget(2**31, 1e8), module._raise_too_costly)

@@ -83,7 +83,7 @@ def test_find_best_improves_a_known_assignment_unless_it_breaks_a_relation():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_descent_comes_near_the_proved_optimum(seed):
-    """Both lose against the unconstrained optimum; descent loses at most twice as much."""
+    """Descent loses at most twice as much to the constraints as the proved optimum does."""
     graph, _, unary = draw_planted_problem(90, 4, 5, signal=1.5, seed=seed)
     proved, descended = (
         find_best(graph, unary, log_normalise(unary)[0], prove=prove) for prove in (True, False)

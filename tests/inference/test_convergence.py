@@ -18,7 +18,7 @@ def draw_ar1_chains(phi, shape, seed):
 
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.3, 0.6, 0.9])
-def test_effective_sample_size_of_autoregressive_chains(phi):
+def test_effective_sample_size_of_autoregressive_chains_agrees_with_theory(phi):
     """Theory gives an effective size of N (1 - φ) / (1 + φ); it is capped at N log10 N."""
     sizes = [effective_sample_size(draw_ar1_chains(phi, (4, 5000), s)) for s in range(10)]
     expected = 20_000 * (1 - phi) / (1 + phi)

@@ -118,7 +118,7 @@ def test_auto_reports_the_exactness_of_each_part_of_a_network(network, max_opera
 
 
 def make_custom_engine(graph):
-    """Return an engine as a user may write it: a function that calls its results approximate."""
+    """Return a user-defined engine: a function that marks its results as approximate."""
     infer = ENGINES["enumerate"](graph)
     return lambda unary: infer(unary)._replace(exact=False)
 

@@ -33,7 +33,7 @@ def test_feasible_assignment_is_found_if_and_only_if_one_exists(network, with_al
 @example(seed=10)  # This graph needs four colours although it has no clique of four nodes.
 @given(seed=st.integers(0, 10**6))
 def test_infeasibility_errors_name_a_minimal_set_of_nodes(seed):
-    """The named nodes have no assignment to three states, but they have one without any of them."""
+    """Three states do not suffice for the named nodes, but do if any one of them is removed."""
     rng = np.random.default_rng(seed)
     graph = hard_graph(9, all_edges(9)[rng.random(36) < 0.55])
     try:

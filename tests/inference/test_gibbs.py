@@ -87,7 +87,7 @@ def test_every_chain_starts_at_a_feasible_state_even_if_greedy_assignment_fails(
     np.testing.assert_allclose(infer(unary).nodes, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
-def test_errors_of_the_search_for_a_first_state(monkeypatch):
+def test_errors_of_the_search_for_a_first_state_name_a_remedy_or_nodes(monkeypatch):
     """The error names a remedy if the budget is exhausted, and nodes if the graph is infeasible."""
     monkeypatch.setattr(module, "MAX_SEARCH", 3)
     graph, _ = planted_colouring(150, 3, 5, 0)

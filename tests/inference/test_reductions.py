@@ -16,7 +16,7 @@ MIXED_OR_HARD = st.one_of(networks(p_forbidden=0.4), networks(p_forbidden=1.0))
 
 
 def reduce_in_every_way(graph, unary):
-    """Yield for each reduction: unaries, smaller graph, constant, maps back of z and marginals."""
+    """Yield unaries, graph, constant, and functions to restore z and marginals, per reduction."""
     same = lambda values: values  # noqa: E731
     evidence = propagate_evidence(graph, unary > -np.inf)
     yield unary + evidence.addend, evidence.graph, evidence.constant, same, same
@@ -105,7 +105,7 @@ def test_a_grid_of_cannot_links_with_two_states_is_contracted_to_one_node():
 
 
 def test_a_contradiction_is_shown_with_the_steps_that_lead_to_it():
-    """Nodes 0 and 1 leave node 2 only state 2, and 3 and 4 do the same to its neighbour 5."""
+    """Nodes 0 and 1 leave node 2 only state 2; nodes 3 and 4 do so to its neighbour 5."""
     graph = make_graph(6, [(0, 2), (1, 2), (3, 5), (4, 5), (2, 5)], -np.inf)
     possible = np.ones((6, 3), dtype=bool)
     possible[[0, 3]], possible[[1, 4]] = [True, False, False], [False, True, False]
