@@ -121,7 +121,7 @@ test_side_information_refuses_contradictory_and_invalid_relations = refused(
 # ---------------------------------------------------------------------------- selection of rows
 
 
-def as_tuples(pairs):
+def pairs_to_set(pairs):
     """Return the rows of an array as a set of tuples."""
     return {tuple(row) for row in np.asarray(pairs).tolist()}
 
@@ -137,12 +137,12 @@ def test_a_selection_of_pairs_keeps_the_pairs_within_it_under_new_numbers(seed):
     expected = {
         (names.index(i), names.index(j), w) for i, j, w in pairs.tolist() if {i, j} <= set(names)
     }
-    assert as_tuples(selected) == expected
+    assert pairs_to_set(selected) == expected
     assert len(selected) == selected.n_samples == len(rows)
-    assert as_tuples(whole[np.isin(range(10), rows)]) == as_tuples(whole[np.sort(rows)])
-    # The whole stays unchanged, even if the selection and the input array are overwritten.
+    assert pairs_to_set(whole[np.isin(range(10), rows)]) == pairs_to_set(whole[np.sort(rows)])
+    # The original stays unchanged, even if the selection and the input array are overwritten.
     selected.pairs[:] = given_pairs[:] = 0
-    assert as_tuples(pickle.loads(pickle.dumps(whole))) == as_tuples(pairs)
+    assert pairs_to_set(pickle.loads(pickle.dumps(whole))) == pairs_to_set(pairs)
 
 
 test_pairs_and_labels_that_do_not_fit_are_refused = refused(
@@ -165,7 +165,7 @@ test_pairs_and_labels_that_do_not_fit_are_refused = refused(
 
 @given(seed=st.integers(0, 100_000), sampling=st.sampled_from(["points", "chunklets"]))
 def test_a_restricted_network_equals_the_network_built_from_the_selected_rows(seed, sampling):
-    """Compare with a network built from all pairs of selected rows that the whole one implies."""
+    """Compare with a network built from all pairs of selected rows that the original implies."""
     relations = draw_relations(seed)
     labels = np.full(12, -1)
     side = SideInformation.build(12, **relations, labels=labels, sampling=sampling)
@@ -208,7 +208,7 @@ def test_restrict_keeps_labels_and_allowed_classes_of_whole_chunklets():
 
 @given(seed=st.integers(0, 100_000))
 def test_related_groups_are_connected_components(seed):
-    """A preference of log-odds zero relates nothing."""
+    """A preference of log-odds zero connects no points."""
     relations = draw_relations(seed)
     relations["preferences"][0, 2] = 0.0
     graph = nx.empty_graph(12)
