@@ -19,20 +19,20 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def must(data):
+def must_links(data):
     """Draw must-links: the "little" side information of [barhillel2005, sect. 8.3]."""
     return pairs_until(data.y, int(0.9 * len(data.y)), random_state=0)
 
 
-def test_rca_start_assigns_each_chunklet_to_its_nearest_seed_in_the_learnt_metric(data, must):
-    """Seeds are centroids of chunklets; some three of them must explain all assignments."""
+def test_rca_start_assigns_chunklets_to_the_nearest_seed_in_the_learnt_metric(data, must_links):
+    """Seeds are centroids of chunklets; some set of three must explain all assignments."""
     r, again = (
-        rca_start(data.X, 3, must_link=must, random_state=np.random.default_rng(1))
+        rca_start(data.X, 3, must_link=must_links, random_state=np.random.default_rng(1))
         for _ in range(2)
     )
     np.testing.assert_array_equal(r, again)
-    Y = RCA().fit(data.X, must_link=must).transform(data.X)
-    side = SideInformation.build(len(Y), must_link=must)
+    Y = RCA().fit(data.X, must_link=must_links).transform(data.X)
+    side = SideInformation.build(len(Y), must_link=must_links)
     centroids = side.sum_over_nodes(Y) / np.bincount(side.node_of)[:, None]
     groups = side.sum_over_nodes(r) > 0
     chunklets = np.flatnonzero(np.bincount(side.node_of) > 1)
@@ -43,11 +43,11 @@ def test_rca_start_assigns_each_chunklet_to_its_nearest_seed_in_the_learnt_metri
 
 def test_rca_start_returns_hard_assignments_that_keep_chunklets_together():
     rng = np.random.default_rng(0)
-    X, must = rng.normal(size=(40, 2)), rng.permutation(40)[:24].reshape(-1, 2)
-    r = rca_start(X, 3, must_link=must, random_state=0)
+    X, must_links = rng.normal(size=(40, 2)), rng.permutation(40)[:24].reshape(-1, 2)
+    r = rca_start(X, 3, must_link=must_links, random_state=0)
     assert set(np.unique(r)) == {0.0, 1.0}
     np.testing.assert_array_equal(r.sum(axis=1), 1)
-    np.testing.assert_array_equal(r[must[:, 0]], r[must[:, 1]])
+    np.testing.assert_array_equal(r[must_links[:, 0]], r[must_links[:, 1]])
 
 
 def test_rca_start_gives_the_same_for_chunklets_by_y_and_by_must_links(data):
@@ -58,10 +58,10 @@ def test_rca_start_gives_the_same_for_chunklets_by_y_and_by_must_links(data):
     )
 
 
-def test_rca_start_clones_the_given_rca(data, must):
+def test_rca_start_clones_the_given_rca(data, must_links):
     model = RCA(1)
-    r = rca_start(data.X, 3, must_link=must, rca=model, random_state=0)
+    r = rca_start(data.X, 3, must_link=must_links, rca=model, random_state=0)
     assert not hasattr(model, "components_")
-    assert (r != rca_start(data.X, 3, must_link=must, random_state=0)).any()
+    assert (r != rca_start(data.X, 3, must_link=must_links, random_state=0)).any()
     with pytest.raises(ValueError, match="share a chunklet"):
         rca_start(data.X, 3)

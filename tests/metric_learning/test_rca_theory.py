@@ -116,7 +116,7 @@ def test_the_criterion_of_equation_14_is_a_ratio_of_determinants(within, total):
     assert abs(A[0] @ A[1]) > 1e-3 * np.linalg.norm(A[0]) * np.linalg.norm(A[1])
 
 
-def test_the_trace_of_appendix_a_is_that_of_a_c_at(sample, within):
+def test_the_trace_of_appendix_a_must_be_that_of_a_c_a_transposed(sample, within):
     # tr(AᵗĈ) and tr(AᵗĈA) are undefined for K < D; tr(AĈAᵗ) is the mean over points.
     A = np.random.default_rng(0).normal(size=(2, 4))
     assert A.T.shape[1] != len(within)
