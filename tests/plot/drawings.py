@@ -30,7 +30,7 @@ def mahalanobis(x: np.ndarray, parameters: Parameters, k: int = 0) -> np.ndarray
     return np.sqrt((difference @ precision * difference).sum(axis=1))
 
 
-def outline(patch) -> np.ndarray:
+def outline_points(patch) -> np.ndarray:
     """Return points on the outline of an ellipse, in coordinates of the data.
 
     The outline is a Bézier curve, on which every third of its control points lies.

@@ -12,7 +12,7 @@ from drawings import (
     draw_points,
     filled_areas,
     mahalanobis,
-    outline,
+    outline_points,
     vertices,
 )
 from matplotlib.colors import to_rgba
@@ -26,7 +26,7 @@ from cgmm.mixture import log_density
 def test_points_of_an_ellipse_have_the_requested_mahalanobis_distance():
     ax = plot.ellipses(TWO, n_std=(1, 2))
     for patch, (k, n) in zip(ax.patches, itertools.product(range(2), (1, 2)), strict=True):
-        np.testing.assert_allclose(mahalanobis(outline(patch), TWO, k), n, rtol=1e-3)
+        np.testing.assert_allclose(mahalanobis(outline_points(patch), TWO, k), n, rtol=1e-3)
         assert patch.get_edgecolor() == to_rgba(plot.COLOURS[k])
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawings import contour_lines, mahalanobis, outline, vertices
+from drawings import contour_lines, mahalanobis, outline_points, vertices
 from matplotlib.collections import LineCollection
 from refusals import refused
 from sklearn.decomposition import PCA
@@ -121,7 +121,7 @@ def test_data_with_more_columns_are_projected_onto_their_principal_axes():
     plane = Parameters(
         model.weights_, (model.means_ - centre) @ axes.T, axes @ model.covariances_ @ axes.T
     )
-    np.testing.assert_allclose(mahalanobis(outline(ax.patches[0]), plane), 1, rtol=1e-3)
+    np.testing.assert_allclose(mahalanobis(outline_points(ax.patches[0]), plane), 1, rtol=1e-3)
 
 
 def test_a_fit_without_relations_is_drawn_without_legend():

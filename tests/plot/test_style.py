@@ -42,7 +42,7 @@ def test_svg_files_do_not_depend_on_rounding_of_coordinates():
 
 
 def test_notebooks_store_lines_as_svg_and_images_as_png():
-    """Scatter plots of many points are stored as PNG, too, because they are smaller so."""
+    """Scatter plots of many points are stored as PNG, too, because PNG is smaller."""
     begin = "from cgmm import plot\nplot.use_style()\nimport matplotlib.pyplot as plt\n"
     large = ["plt.imshow([[1, 2]])", "plt.scatter(range(9999), range(9999))"]
     codes = [begin + "plt.plot([1, 2])", "plt.plot([1, 2])", *large]
