@@ -135,7 +135,7 @@ def test_the_fit_converges_to_a_fixed_point_of_mixture_and_error_rates(seed, kin
     assert again.history[-1] == pytest.approx(model.history_[-1], abs=1e-4)
 
 
-def test_fit_uses_certain_relations_and_predicts_new_points_with_theirs():
+def test_fit_and_predict_each_use_the_certain_relations_of_their_points():
     X, answers, annotator = draw_answers_of_two_annotators(3)
     labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
     model = AnnotatorMixture(MIXTURE).fit(X, answers, annotator=annotator, labels=labels)

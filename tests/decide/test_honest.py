@@ -34,7 +34,7 @@ def test_fit_answers_maximises_the_joint_likelihood_of_points_and_answers(seed):
         weights = fitted.weights + np.array([shift, -shift])
         means = fitted.means + np.array([[shift], [0.0]])
         for other in (fitted._replace(weights=weights), fitted._replace(means=means)):
-            # EM stops at gains of 1e-9 per point; slow convergence may leave a thousand of them.
+            # EM stops at gains of 1e-9 per point; the maximum may be 1000 such gains away.
             assert log_likelihood(other) < log_likelihood(fitted) + 1e-4
 
 

@@ -153,7 +153,7 @@ def test_a_question_is_repeated_until_answered_and_not_after_unsure():
 
 
 def test_questions_do_not_depend_on_the_speed_of_the_background_thread(monkeypatch):
-    """In these data each class has two clusters, and only the thread's fits find the classes."""
+    """Each class has two clusters here, and only the fits in the thread find the classes."""
     data, fits = datasets.vertical_classes(random_state=2), Interview._fit_from_scratch
     X, y = data.X[::6], data.y[::6]
 
@@ -255,7 +255,7 @@ def test_answers_select_a_fit_that_has_a_lower_likelihood_of_the_points(monkeypa
     interview = Interview(X, 2, random_state=0)
     answer_questions(interview, y, 25)
     assert matched_accuracy(y, interview.labels_) > 0.95
-    monkeypatch.setattr(interview_module, "MAX_SURPRISE", 1e9)  # No answer refutes a fit now.
+    monkeypatch.setattr(interview_module, "MAX_SURPRISE", 1e9)  # No answer rejects a fit.
     by_likelihood = Interview(X, 2, random_state=0)
     answer_questions(by_likelihood, y, 25)
     assert matched_accuracy(y, by_likelihood.labels_) < 0.7
