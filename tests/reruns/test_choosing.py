@@ -100,7 +100,7 @@ def test_all_methods_equal_their_unconstrained_form_without_relations():
         assert matched_accuracy(fitted["mixture"], fitted[name]) == 1, name
 
 
-def test_methods_get_the_relations_that_their_names_promise(monkeypatch):
+def test_methods_use_the_relations_that_their_names_state(monkeypatch):
     X, y, _, _, generator = draw_samples("spherical")
     answers = ask(y, 60, 0.2, generator)
     must, cannot = answers.relations
