@@ -17,19 +17,19 @@ def judged_claims():
 
 
 @pytest.fixture(scope="module")
-def text(judged_claims):
+def page_text(judged_claims):
     """Return the text of the page."""
     return comparisons.page(judged_claims)
 
 
-def test_every_claim_has_a_row_under_its_figure(judged_claims, text):
+def test_every_claim_has_a_row_under_its_figure(judged_claims, page_text):
     assert len(judged_claims) > 90
     for paper, of_paper in comparisons.grouped(judged_claims, "paper").items():
         for figure, of_figure in comparisons.grouped(of_paper, "figure").items():
             label = f"({comparisons.label(paper, figure)})="
-            assert text.count(label) == 1
+            assert page_text.count(label) == 1
             # Skip the head of the table and the rule below it.
-            rows = text.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
+            rows = page_text.split(label)[1].split("\n(")[0].strip().split("\n| ")[3:]
             assert len(rows) == len(of_figure)
             for row, (claim, (verdict, found), again) in zip(rows, of_figure, strict=True):
                 assert f" | **{comparisons.WORDS[verdict]}**" in row
@@ -38,7 +38,7 @@ def test_every_claim_has_a_row_under_its_figure(judged_claims, text):
                 assert row.count("*From the default start:*") == int(again is not None)
 
 
-def test_the_totals_count_sentences_and_are_consistent(judged_claims, text):
+def test_the_totals_count_sentences_and_are_consistent(judged_claims, page_text):
     sentences = by_sentence(one[:2] for one in judged_claims)
     assert len(sentences) == len({one.claim.sentence for one in judged_claims}) < 90
     counts = Counter((paper, v) for (paper, *_), (_, v) in sentences.items())
@@ -46,7 +46,7 @@ def test_the_totals_count_sentences_and_are_consistent(judged_claims, text):
     names = HEADINGS | comparisons.ON
     for group in {name for name, _ in counts}:
         numbers = " | ".join(str(counts[group, v]) for v in VERDICTS)
-        assert text.count(f"| {names[group]} | {numbers} |\n") == 1
+        assert page_text.count(f"| {names[group]} | {numbers} |\n") == 1
     kinds = [[counts[kind, v] for v in VERDICTS] for kind in KINDS]
     stated = [int(n) for n in re.findall(r"\d+", comparisons.in_a_sentence(judged_claims))]
     expected = [n for kind in kinds for n in (sum(kind), *filter(None, kind))]

@@ -23,7 +23,7 @@ def test_each_erratum_is_complete_and_its_checks_exist(source, entry):
         errata.require_existing(check)
 
 
-def test_possible_errors_of_our_copy_are_in_a_section_of_their_own():
+def test_errata_that_may_be_only_in_our_copy_of_a_paper_have_their_own_section():
     errors, errors_of_copy = errata.page().split("(errata-copy)=")
     for _, entry in ENTRIES:
         row, is_of_copy = errata._row(entry)[1], bool(entry.get("copy"))
