@@ -60,9 +60,9 @@ def checks_passed(name, replace, send=True) -> set[str]:
     return passed
 
 
-def _record_calls(one, value, calls):
+def _record_calls(function_name, value, calls):
     def record(*args, **kwargs):
-        calls.add((one, forms._digest([args, kwargs])))
+        calls.add((function_name, forms._digest([args, kwargs])))
         return value(*args, **kwargs)
 
     return record if callable(value) else value
@@ -76,10 +76,10 @@ def replace_by(fake):
             return tuple(fake_result(part, args) for part in value)
         return fake(value, args)
 
-    def replace(one, value, shown):
+    def replace(function_name, value, shown):
         def false_function(*args, **kwargs):
             call = forms._digest([args, kwargs])
-            if (one, call) in shown:
+            if (function_name, call) in shown:
                 return value(*args, **kwargs)
             try:
                 return fake_result(value(*args, **kwargs), args)
@@ -174,7 +174,7 @@ def convert(value, kind):
 def replace_by_type(kind):
     """Replace functions by ones that return the right result as another type, such as a list."""
 
-    def replace(one, value, shown):
+    def replace(function_name, value, shown):
         def right_function(*args, **kwargs):
             return convert(value(*args, **kwargs), kind)
 
