@@ -1,6 +1,6 @@
 """Test every page of the book, opened as a plain file without a network.
 
-Of the pages about the package a sample is opened; test_package_pages checks all of them.
+Only a sample of the pages about the package is opened; test_package_pages checks them all.
 """
 
 import re
