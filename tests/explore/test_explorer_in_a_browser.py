@@ -20,7 +20,7 @@ def visit(open_page, explorer):
     return partial(open_page, explorers)
 
 
-def state(root) -> tuple[str, str, str]:
+def read_state(root) -> tuple[str, str, str]:
     image = root.locator("img")
     words = image.get_attribute("alt")
     assert root.locator("[role=status]").inner_text() == words
@@ -30,29 +30,29 @@ def state(root) -> tuple[str, str, str]:
 def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     page = visit()
     first, twin, other = (page.locator(".cgmm-explorer").nth(i) for i in range(3))
-    before = state(twin), state(other)
+    before = read_state(twin), read_state(other)
     slider = first.get_by_role("slider", name="steps", exact=True)
     slider.focus()
     page.keyboard.press("ArrowRight")
-    source, words, value = state(first)
+    source, words, value = read_state(first)
     np.testing.assert_array_equal(decode_webp(source), render_frame(n=2, side=-1))
     assert (words, value) == ("A dot at -2, for n = 2.", "2")
     assert slider.get_attribute("aria-valuetext") == "2"
     page.keyboard.press("Home")
-    assert state(first)[1] == "A dot at -1, for n = 0."
+    assert read_state(first)[1] == "A dot at -1, for n = 0."
     first.get_by_role("radio", name="left").focus()
     page.keyboard.press("ArrowRight")
-    assert state(first)[1] == "A dot at 1, for n = 0."
+    assert read_state(first)[1] == "A dot at 1, for n = 0."
     # After the last state the button returns to the first.
     states = []
     for _ in range(4):
         first.get_by_role("button", name="Next step").press("Enter")
-        states.append(state(first)[2])
+        states.append(read_state(first)[2])
     assert states == ["1", "2", "4", "0"]
-    assert (state(twin), state(other)) == before
+    assert (read_state(twin), read_state(other)) == before
     other.get_by_role("slider", name="s").press("End")
     other.get_by_role("slider", name="n").press("End")
-    assert state(other)[1] == "A dot at 6, for n = 3."
+    assert read_state(other)[1] == "A dot at 6, for n = 3."
 
 
 def test_a_slider_stays_in_place_on_a_telephone(visit):
