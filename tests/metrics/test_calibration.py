@@ -32,7 +32,7 @@ def test_reliability_has_the_nonempty_bins_of_scipy(seed, n, n_bins):
 
 def test_standard_error_of_a_bin_is_that_of_a_proportion():
     result = reliability([0.2] * 4, [True, False, False, False])
-    np.testing.assert_allclose(result.standard_error, [0.2])  # √(0.2 · 0.8 / 4)
+    np.testing.assert_allclose(result.standard_error, [0.2])  # = √(0.2 · 0.8 / 4)
 
 
 def test_true_probabilities_are_calibrated_and_exaggerated_ones_are_not():
