@@ -113,8 +113,8 @@ class Explorer:
             raise ValueError(f"colours is {colours!r}: a palette has 2 to 256, None keeps all")
         self.n_frames = math.prod(len(control.values) for control in self.controls.values())
         _check_count(self.controls, self.n_frames, max_frames)
-        # Store frames by the names of values, because a slider may have a coarse and a fine list of
-        # values, in which equal values have the same name.
+        # The keys are names of values, not positions: a slider may have a coarse and a fine list of
+        # values, and a value has the same name in both.
         combinations = itertools.product(*(control.names for control in self.controls.values()))
         self._frames = {names: self._draw_frame(names) for names in combinations}
         _check_sizes(self._frames)

@@ -332,7 +332,7 @@ def build_edge_tables(weights: FloatArray, n_states: int) -> FloatArray:
 
 
 def _orient_tables(edges: Edges, tables: FloatArray) -> FloatArray:
-    """Return (E, K, K) log-potentials of edges; the first axis is that of an edge's first end."""
+    """Return (E, K, K) log-potentials of edges; axis 1 has the states of each edge's first end."""
     potentials = build_edge_tables(np.where(edges.slots < 0, edges.weights, 0.0), tables.shape[1])
     slotted = np.flatnonzero(edges.slots >= 0)
     potentials[slotted] = tables[edges.slots[slotted]]

@@ -127,7 +127,7 @@ def format_bytes(n_bytes: int) -> str:
 
 
 def suggest_exact(cost: Cost, otherwise: str = OUT_OF_REACH) -> str:
-    """Return a sentence with the exact setting and its time, or another suggestion.
+    """Return a sentence that suggests exact inference with its setting and time, or ``otherwise``.
 
     Parameters
     ----------

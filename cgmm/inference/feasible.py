@@ -73,8 +73,8 @@ MAX_SEARCH, FIRST_STEPS = 1_000_000, 2_000
 # Errors name all nodes of a core of more than MAX_BLAMED nodes, because finding a smaller set of
 # nodes that cannot be coloured would take too long.
 STEPS_PER_BRANCH, MAX_BLAMED = 1000, 60
-# Limits of the program: matrix entries, nodes with fractional variables, branches. Within them it
-# took at most 1.4 s (random solvable problems, grids and preferences of 30 to 600 nodes).
+# Limits of the integer program: matrix entries, nodes with fractional variables, branches. Within
+# them it took at most 1.4 s (random solvable problems, grids and preferences of 30 to 600 nodes).
 MAX_ENTRIES, MAX_SPLIT, MAX_BRANCHES = 40_000, 50, 10
 
 Rng = np.random.RandomState

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, issparse
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from cgmm.network import Graph, Infer, Marginals, SideInformation, induced_subgraph
-from cgmm.numerics import BoolArray, FloatArray, IntArray, block_height, cut, log_normalise
+from cgmm.numerics import FloatArray, IntArray, block_height, cut, log_normalise
 
 Points = FloatArray | csr_array
 """Points in the format of a family: coordinates (N, D), or a sparse table."""
@@ -134,12 +134,6 @@ def with_copies(side: SideInformation, infer: Infer) -> Infer:
         return found._replace(log_z=found.log_z + float(more))
 
     return infer_copies
-
-
-def has_information(side: SideInformation) -> BoolArray:
-    """Return a (n_nodes,) mask of the nodes with edges, several points, or excluded classes."""
-    known = side.tied | (np.bincount(side.node_of) > 1)
-    return known if side.allowed is None else known | ~side.allowed.all(axis=1)
 
 
 # ---------------------------------------------------------------------------- division into blocks

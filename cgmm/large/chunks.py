@@ -24,15 +24,7 @@ import numpy as np
 from cgmm.given import ON_MISSING
 from cgmm.inference.best_assignment import Assignment
 from cgmm.large.batches import add_statistics
-from cgmm.large.blocks import (
-    Block,
-    Blocks,
-    Points,
-    as_slice,
-    has_information,
-    scatter_rows,
-    workers,
-)
+from cgmm.large.blocks import Block, Blocks, Points, as_slice, scatter_rows, workers
 from cgmm.network import SideInformation, connected_components
 from cgmm.network.graph import naming
 from cgmm.numerics import FloatArray, IntArray
@@ -109,7 +101,7 @@ class Cluster(NamedTuple):
         from dask.base import persist
         from dask.delayed import delayed
 
-        known = side.spread(has_information(side)) | (side.power is not None)
+        known = side.spread(side.has_information) | (side.power is not None)
         make, parts = delayed(Partition.of, pure=False), []
         rows_of_parts = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
         for rows in rows_of_parts:
@@ -180,13 +172,7 @@ class Partition(NamedTuple):
     """The arguments of :meth:`of`, from which the partition is rebuilt after pickling."""
 
     @classmethod
-    def of(
-        cls,
-        X: FloatArray,
-        rows: Rows,
-        side: SideInformation | None,
-        apply: Any,
-    ) -> Partition:
+    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Any) -> Partition:
         """Build the partition, and apply the engine to the side information of its points."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))

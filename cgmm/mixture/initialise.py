@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cgmm.kmeans import COPKMeans, SearchBudgetError, chunklet_seeds
 from cgmm.kmeans.seeding import far_points, nearest, random_points, seeds
-from cgmm.large.blocks import Points, has_information
+from cgmm.large.blocks import Points
 from cgmm.large.chunks import Chunks, fetch
 from cgmm.mixture.family import AnyTheta, Family, with_settings
 from cgmm.mixture.pooling import require_distributions
@@ -127,7 +127,7 @@ def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -
     contains complete chunklets and labelled points. The others are drawn from all points.
     """
     n_most = n_most or MOST_POINTS
-    known = has_information(side)
+    known = side.has_information
     nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
     chosen = np.zeros_like(known)
     chosen[nodes[np.cumsum(sizes[nodes]) <= n_most // 2]] = True

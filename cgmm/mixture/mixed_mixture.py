@@ -193,9 +193,9 @@ class MixedMixture(ImputingMixture):
         else:
             shape = len(X), self.n_components
             groupings = [check_responsibilities(self.init_params, shape)] * self.n_init
-        return [partial(self._start_from_grouping, X, side, r) for r in groupings]
+        return [partial(self._make_start, X, side, r) for r in groupings]
 
-    def _start_from_grouping(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
+    def _make_start(self, X: Any, side: SideInformation, r: FloatArray) -> MixedParameters:
         theta = self._family().start(X, side.counted(r))
         return theta.with_weights(lift_small_weights(theta.weights, len(X)))
 

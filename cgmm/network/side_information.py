@@ -168,6 +168,12 @@ class SideInformation(NamedTuple):
         has_edge[self.graph.edges] = True
         return has_edge
 
+    @property
+    def has_information(self) -> BoolArray:
+        """(n_nodes,) booleans: True for nodes with edges, several points, or excluded classes."""
+        known = self.tied | (np.bincount(self.node_of) > 1)
+        return known if self.allowed is None else known | ~self.allowed.all(axis=1)
+
     def sum_over_nodes(self, values: FloatArray) -> FloatArray:
         """Sum the rows of the points of each node.
 

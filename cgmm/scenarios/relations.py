@@ -258,7 +258,7 @@ def teachers(
     rng = generator(random_state)
     draws = [rng.choice(len(y), n_points, replace=False) for _ in range(n_teachers)]
     piles = np.array(draws, dtype=np.int64)
-    # Piles are sorted by class, so each part is contiguous.
+    # Sort the points of each pile by class, so that points of one class are contiguous.
     piles = np.take_along_axis(piles, np.argsort(y[piles], axis=1, kind="stable"), axis=1)
     i, j = np.triu_indices(n_points, 1)
     together = y[piles[:, i]] == y[piles[:, j]]

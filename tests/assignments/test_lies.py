@@ -69,7 +69,7 @@ def _record_calls(function_name, value, calls):
 
 
 def replace_by(fake):
-    """Replace functions: right for calls that the notebook shows, wrong elsewhere."""
+    """Return a ``replace`` whose functions are right for calls shown in the notebook only."""
 
     def fake_result(value, args):
         if isinstance(value, tuple):

@@ -41,7 +41,7 @@ def public_members(cls: type) -> set[str]:
 
 
 def empty_descriptions(article: Tag) -> list[str]:
-    """Return the entries, fields, and items of fields that have no text."""
+    """Return all entries, fields and list items of a page whose description is empty."""
     entries = [
         one.parent.select_one("dt") for one in article.select("dl.py > dd") if not text_of(one)
     ]

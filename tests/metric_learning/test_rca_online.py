@@ -25,9 +25,10 @@ def test_a_stationary_stream_converges_to_the_batch_metric_up_to_a_rotation(size
 
 
 def test_chunklets_of_different_sizes_converge_to_the_pooled_covariance():
-    """Appendix C prints a steady state by E[(1/n) Σ h hᵗ], which is right for one size only.
+    """The printed steady state E[(1/n) Σ h hᵗ] is right only if all chunklets have one size.
 
-    If sizes depend on classes, both the algorithm and eq. 1 give the pooled covariance instead.
+    It is in appendix C. If sizes depend on classes, both the algorithm and eq. 1 give the pooled
+    covariance instead.
     """
     small, large = np.diag([1.0, 9.0]), np.diag([9.0, 1.0])
     X2, y2 = draw_stream(small, 4000, 2, seed=1)

@@ -162,7 +162,7 @@ def test_normalised_weights_give_a_warning_with_relations_only():
 
 
 def test_evidence_is_continuous_in_log_odds_at_zero():
-    """Relations with log-odds zero treat weights as relations with log-odds near zero do."""
+    """With sample weights, log-odds of zero and of nearly zero give the same evidence."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     pairs = np.column_stack([np.arange(0, 60, 2), np.arange(1, 60, 2)])
     model = ConstrainedGaussianMixture(2, init_params=np.eye(2)[np.arange(60) % 2], max_iter=3)

@@ -137,7 +137,7 @@ def test_r_hat_is_that_of_the_package_on_ranks(seed, chains, half):
 
 
 @given_examples(**SIZES)
-def test_mean_field_in_the_order_of_colours_equals_the_package(seed, J, K):
+def test_mean_field_of_the_primer_equals_cgmm_with_nodes_sorted_by_colour(seed, J, K):
     u, edges, w = draw_network(np.random.default_rng(seed), J, K)
     graph = Graph(J, edges, w)
     order = by_colour(graph).order
