@@ -67,7 +67,7 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
 
 
 def test_the_pdf_has_a_language_and_tagged_headings(edition):
-    """Each page leads to its elements, and the tree of elements has one root."""
+    """Each page refers to its elements, which form a single tree."""
     reader, names = edition
     root = reader.trailer["/Root"]
     assert root["/Lang"] == "en-GB"

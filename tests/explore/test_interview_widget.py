@@ -150,7 +150,7 @@ def test_map_holds_a_sample_of_rows_with_the_questioned_rows_last():
 
 
 def test_map_shows_the_first_two_principal_components():
-    """Principal components are shown by the first two."""
+    """Points in four dimensions are drawn by their first two principal components."""
     X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
     places = InterviewWidget(Interview(X, 2, random_state=0))._positions
     for axis, column in zip(places.T, X[:, [1, 3]].T, strict=True):

@@ -97,7 +97,7 @@ def test_junction_tree_is_exact_when_log_weights_differ_by_hundreds():
 @pytest.mark.parametrize("weight", [-np.inf, -3.0, 0.7])
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_junction_tree_has_the_closed_form_of_trees_with_equal_edges(shape, weight):
-    """Given its neighbour, every node but the first has one equal state and K - 1 others."""
+    """Given the state of its neighbour, a node has one equal state and K - 1 different ones."""
     n, k = 30_000, 3
     edges = chain_edges(n) * (1 if shape == "chain" else [0, 1])
     nodes, log_z, *_ = junction_tree(make_graph(n, edges, weight))(np.full((n, k), -1.0))

@@ -39,7 +39,7 @@ def test_cost_grows_with_the_treewidth_and_not_with_the_number_of_cannot_links()
 
 
 def test_the_prior_of_a_cannot_linked_point_differs_from_its_weights():
-    """[shental2003, sect. 2.2] reads α_l as p(z_i = l) given that the relations are satisfied."""
+    """[shental2003, sect. 2.2] equates α_l with p(z_i = l) given that the relations hold."""
     for alpha, prior in (([0.6, 0.3, 0.1], [0.44, 0.39, 0.17]), ([0.85, 0.15], [0.5, 0.5])):
         linked = AUTO(make_cannot_links(nx.path_graph(2)))(np.log([alpha, alpha])).nodes[0]
         np.testing.assert_allclose(linked, prior, atol=0.005)

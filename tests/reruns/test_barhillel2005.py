@@ -106,7 +106,7 @@ def test_figure_8_reports_the_variance_ratio_and_its_bound(faces):
 
 
 def test_cut_puts_the_remaining_points_of_a_class_into_a_smaller_chunklet(faces):
-    """Only a single remaining point is left out [barhillel2005, footnote 7]."""
+    """A single remaining point forms no chunklet and is left out [barhillel2005, footnote 7]."""
     drawn = default_rng(1).permutation(len(faces.y))[:150]
     chunklets = retrieval.cut(faces.y, drawn, 4)
     used = np.flatnonzero(chunklets >= 0)
