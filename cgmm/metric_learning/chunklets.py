@@ -135,13 +135,13 @@ class Groups(NamedTuple):
         return int(self.sizes.sum()) - len(self.sizes)
 
 
-def group_points(group_of: IntArray, smallest: int = 2) -> Groups:
-    """Sort points by group, without group -1 and groups of fewer than ``smallest`` points."""
+def group_points(group_of: IntArray, min_size: int = 2) -> Groups:
+    """Sort points by group, without group -1 and groups of fewer than ``min_size`` points."""
     members = np.flatnonzero(group_of >= 0)
     order = members[np.argsort(group_of[members], kind="stable")]
     starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
     sizes = np.diff(starts, append=len(order))
-    is_large = sizes >= smallest
+    is_large = sizes >= min_size
     return Groups(order[np.repeat(is_large, sizes)], sizes[is_large])
 
 
@@ -183,7 +183,7 @@ def _compute_scatter(X: FloatArray, groups: Groups) -> FloatArray:
     """Return Σ_j Σ_i (x_ji - m_j)(x_ji - m_j)ᵗ, computed in blocks of points to save memory."""
     order, starts = groups.order, groups.starts
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    # A block may begin inside a group; then its earlier points have this number and this mean.
+    # If a block begins inside a group: number and mean of the group's points in earlier blocks.
     n_earlier, mean = 0, np.zeros(X.shape[1])
     for block in blocks(len(order), 2 * X.shape[1]):
         first, last = np.searchsorted(starts, [block.start, block.stop - 1], side="right")
@@ -193,7 +193,7 @@ def _compute_scatter(X: FloatArray, groups: Groups) -> FloatArray:
         scatter += rows.T @ rows
         if starts[first - 1] == block.start:
             n_earlier = 0
-        # If a block divides a group, add the scatter of the two means about the common mean.
+        # If the first group began in an earlier block, add the scatter between its two parts.
         shift = means[0] - mean
         scatter += np.outer(shift, shift) * (n_earlier * counts[0] / (n_earlier + counts[0]))
         if len(starts_in_block) > 1:

@@ -230,7 +230,7 @@ class MMC(LinearMap):
         check_differences(distances.mean_length, space)
         ascent = Ascent(distances, self.max_iter, self.tol, self.verbose)
         # Start from the identity matrix in the whitened space, which prefers no direction.
-        ascent.run(np.ones(space.rank) if self.diagonal else np.eye(space.rank))
+        ascent.maximise_from(np.ones(space.rank) if self.diagonal else np.eye(space.rank))
         self._store_result(ascent, space, ranges)
         # Warn after everything is stored, because users may turn warnings into errors.
         _warn_about_result(space, ascent)
@@ -292,7 +292,7 @@ class Ascent:
     def __init__(self, distances: Distances, max_iter: int, tol: float, verbose: int):
         self.distances = distances
         self.max_iter, self.tol, self.verbose = max_iter, max(tol, ROUNDING), verbose
-        # Before the first evaluation the objective and its bound are infinite.
+        # Before the first evaluation the best objective is -inf, and its upper bound +inf.
         self.best = Value(np.empty(0), -np.inf, np.empty(0), np.inf)
         self.upper = np.inf
         self.history: list[float] = []
@@ -308,7 +308,7 @@ class Ascent:
         """True if the objective is certain, or ``max_iter`` is reached."""
         return self.is_certain or len(self.history) >= self.max_iter
 
-    def run(self, start: FloatArray) -> None:
+    def maximise_from(self, start: FloatArray) -> None:
         """Maximise the objective, from a factor L, until it is certain or does not increase."""
         try:
             self._evaluate(start)

@@ -116,7 +116,7 @@ def test_ascent_recovers_a_direction_that_the_start_ignores(diagonal):
 
     def ascend(V, pairs, start):
         ascent = Ascent(Distances(V, make_pairs(pairs), identity_of=V), 500, 1e-7, verbose=0)
-        ascent.run(np.array(start) if diagonal else np.diag(start))
+        ascent.maximise_from(np.array(start) if diagonal else np.diag(start))
         assert ascent.is_certain
         return ascent.best.objective
 
