@@ -180,7 +180,7 @@ def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
     """
     check_integer("n_samples", n_samples, 1)
     rng = random_source(random_state)
-    waves, combinations = _base_waves(), np.array([[0, 1], [0, 2], [1, 2]])
+    waves, combinations = _compute_base_waves(), np.array([[0, 1], [0, 2], [1, 2]])
     y = rng.randint(3, size=n_samples).astype(np.int64)
     u = rng.uniform(size=(n_samples, 1))
     first, second = waves[combinations[y]].transpose(1, 0, 2)
@@ -192,7 +192,7 @@ def waveform(n_samples: int = 5000, random_state: Seed = 0) -> Dataset:
     return make_toy(X, y, "waveform", title, source, feature_names=features, target_names=targets)
 
 
-def _base_waves() -> FloatArray:
+def _compute_base_waves() -> FloatArray:
     """Return (3, 21) triangular waves h_1, h_2, h_3, with their peaks at m = 11, 15 and 7."""
     m = np.arange(1, 22)
     return np.stack([np.maximum(6 - np.abs(m - peak), 0) for peak in (11, 15, 7)]).astype(float)
@@ -330,15 +330,15 @@ def two_models(n_per_class: int = 70, random_state: Seed = 0) -> Dataset:
     rng = random_source(random_state)
     classes = [[Clump((-3, -3)), Clump((-3, 3))], [Clump((3, -3)), Clump((3, 3))]]
     X, y, clump = _sample_clumps(classes, n_per_class, rng)
-    must_link, cannot_link = _pairs_against_rows(clump, rng)
+    must_link, cannot_link = _draw_pairs(clump, rng)
     start = equal_weights(np.array([[-0.5, -3.0], [0.5, 3.0]]), [4 * np.eye(2)] * 2)
     known = {"must_link": must_link, "cannot_link": cannot_link, "start": start}
     title, source = "Two fits of nearly equal likelihood", "[lu2007, Figs. 1 and 2]"
     return make_toy(X, y, "two_models", title, source, **known)
 
 
-def _pairs_against_rows(clump: IntArray, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
-    """Draw ten must-links within columns and ten cannot-links within rows, without overlap."""
+def _draw_pairs(clump: IntArray, rng: np.random.RandomState) -> tuple[IntArray, IntArray]:
+    """Draw ten must-links within columns and ten cannot-links within rows, all disjoint."""
     lower_left, upper_left, lower_right, upper_right = (
         rng.choice(np.flatnonzero(clump == c), size=10, replace=False) for c in range(4)
     )
@@ -477,6 +477,6 @@ def _sample_clumps(
 
 
 def _split_points(n: int, shares: Sequence[float]) -> IntArray:
-    """Divide n into integers in proportion to the shares."""
+    """Return numbers of points that sum to n, in proportion to the shares, rounded."""
     ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
     return np.diff(ends, prepend=0)

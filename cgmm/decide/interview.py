@@ -480,7 +480,7 @@ class Interview:
         """Choose the kind of the next question, and the pair to ask about."""
         kinds = [a.kind for a in self.answers]
         n_explored = kinds.count("explore")
-        # Exploring by distance may never find a class that overlaps another, so limit its length.
+        # Exploring may never find a class that overlaps another, so limit the number of questions.
         if n_explored < self.n_components**2 and (pair := self._rows.choose_exploring_pair()):
             return self._choose_most_informative([pair], "explore")
         if (len(kinds) - n_explored) % CHECK_EVERY != CHECK_EVERY - 1:
