@@ -30,7 +30,7 @@ directory, or rename the folder. After an old "pip install -e", installing again
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that the arguments describe.
+    """Run the command that the command-line arguments describe.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     figure = options.parse_args(given).figure
     print(f"cgmm {cgmm.__version__}, Gaussian mixtures with side information")
-    print(where_the_book_is(), end="\n\n")
+    print(explain_where_the_book_is(), end="\n\n")
     tour(figure)
 
 
@@ -63,7 +63,7 @@ def require_this_package() -> None:
         raise SystemExit(OTHER_PACKAGE)
 
 
-def where_the_book_is() -> str:
+def explain_where_the_book_is() -> str:
     """Return a sentence that explains how to open the book, for a clone or an installed package."""
     project = Path(cgmm.__file__).resolve().parents[1]
     page = project / "_build/html/index.html"
@@ -78,8 +78,8 @@ def where_the_book_is() -> str:
     )
 
 
-def tour(path: Path) -> None:
-    """Fit two classes that the likelihood does not prefer, without pairs and with sixty pairs."""
+def tour(figure_path: Path) -> None:
+    """Print three fits of classes that the likelihood does not prefer, and save their picture."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
     from sklearn.base import clone
@@ -107,8 +107,8 @@ def tour(path: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(plot.PAGE_WIDTH, 4.5), sharex=True, sharey=True)
     for ax, (name, fit) in zip(axes, fits.items(), strict=True):
         plot.scatter(X, fit.labels_, ax=ax, size=12).set_title(name.capitalize())
-    path.write_bytes(plot.png(figure))
-    print(f"The picture: {path.resolve()}")
+    figure_path.write_bytes(plot.png(figure))
+    print(f"The picture: {figure_path.resolve()}")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def judge(
             preferences=preferences, sampling=getattr(model, "sampling", "points"),
         )  # fmt: skip
     nodes, w = side.node_of[rows[:, :2].astype(np.intp)], rows[:, 2]
-    # The model's own method encodes empty cells and categories as they were encoded in the fit.
+    # Call the model's own method, because it encodes empty cells and categories as the fit did.
     points = model._read_new(X) if hasattr(model, "_read_new") else X
     infer, unary = ENGINES["auto"](side.graph), node_unaries(points, theta, side)
     log_odds = np.sign(w) * log_odds_together(infer, unary, side.graph, nodes)

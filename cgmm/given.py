@@ -161,7 +161,7 @@ def as_points(X: Any) -> Any:
 
 @contextmanager
 def explain_missing(X: Any) -> Iterator[None]:
-    """Context manager that replaces scikit-learn's errors about points by ones with the bad entry.
+    """Context manager that replaces scikit-learn's errors by messages that show the bad entry.
 
     Masked arrays and times raise an error at the start, because scikit-learn would ignore masks and
     read times as nanoseconds.
@@ -221,7 +221,7 @@ def is_missing(entry: object) -> bool:
 
 def _explain_bad_entries(X: Any, error: str) -> str:
     """Return a message about missing or non-numeric entries of a table, or an empty text."""
-    if hasattr(X, "dask"):  # Errors about chunks of a Dask array already contain the explanation.
+    if hasattr(X, "dask"):  # For a Dask array, cgmm.large.chunks has already explained the error.
         return ""
     if getattr(X, "dtype", np.dtype(object)).kind in "iufbc":
         is_about_nan = "Input X contains NaN." in error

@@ -118,14 +118,14 @@ def summarise(
     theta, labels = model.parameters_, model.labels_
     n_components, n_columns = len(theta.weights), model.n_features_in_
     title = (
-        f"{type(model).__name__} of {_count(n_components, 'component')}, "
-        f"{_count(len(labels), 'point')} of {_count(n_columns, 'column')}"
+        f"{type(model).__name__} of {_pluralise(n_components, 'component')}, "
+        f"{_pluralise(len(labels), 'point')} of {_pluralise(n_columns, 'column')}"
     )
     kept = _count_satisfied(labels, must_link, cannot_link, preferences)
     return Summary(title, _list_facts(model) | dict(kept), _tabulate_components(model))
 
 
-def _count(number: int, noun: str) -> str:
+def _pluralise(number: int, noun: str) -> str:
     """Return a number and a noun as text; the noun is in the plural unless the number is one."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -133,12 +133,12 @@ def _count(number: int, noun: str) -> str:
 def _list_facts(model: Any) -> dict[str, str]:
     """Return the evidence, the inference engines and the outcome of EM as texts, by name."""
     exact = "exact" if model.evidence_exact_ else "approximate"
-    engines = [f"{part.engine} ({_count(part.n_nodes, 'node')})" for part in model.inference_]
+    engines = [f"{part.engine} ({_pluralise(part.n_nodes, 'node')})" for part in model.inference_]
     ended = "converged in" if model.converged_ else "not converged after"
     return {
         "log-evidence": f"{model.log_evidence_:.1f}, {exact}",
         "engine": ", ".join(engines) or "none: points are independent",
-        "EM": f"{ended} {_count(model.n_iter_, 'iteration')}",
+        "EM": f"{ended} {_pluralise(model.n_iter_, 'iteration')}",
     }
 
 
@@ -148,7 +148,7 @@ def _count_satisfied(
     cannot_link: ArrayLike | None,
     preferences: ArrayLike | None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each kind of relation, and as text how many of them labels satisfy."""
+    """Yield, for each kind of relation, its name and, for example, "2 of 3" satisfied."""
     soft = read_rows("preferences", preferences, 3)
     for name, pairs, together in (
         ("must_link", must_link, True),
@@ -167,7 +167,8 @@ def _tabulate_components(model: Any) -> Table:
     weights = model.weights_
     sizes = np.bincount(model.labels_, minlength=len(weights))
     means = getattr(model, "means_", np.empty((len(weights), 0)))
-    if len(means) != len(weights):  # Show no means if a class has several components.
+    # If a class has several components, there are more means than rows, so show none.
+    if len(means) != len(weights):
         means = np.empty((len(weights), 0))
     is_number = ~getattr(model, "is_categorical_", np.zeros(means.shape[1], dtype=bool))
     names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(len(is_number))])

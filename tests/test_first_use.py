@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cgmm
-from cgmm.__main__ import main, where_the_book_is
+from cgmm.__main__ import explain_where_the_book_is, main
 
 
 def run_python(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -50,13 +50,13 @@ def test_tour_prints_and_plots_its_fits(tmp_path, capsys):
 
 def test_tour_says_where_the_book_is(tmp_path, monkeypatch):
     monkeypatch.setattr(cgmm, "__file__", str(tmp_path / "cgmm/__init__.py"))
-    assert f"constrained-mixtures=={cgmm.__version__}" in where_the_book_is()
+    assert f"constrained-mixtures=={cgmm.__version__}" in explain_where_the_book_is()
     (tmp_path / "_toc.yml").touch()
-    assert f"make book` in {tmp_path}" in where_the_book_is()
+    assert f"make book` in {tmp_path}" in explain_where_the_book_is()
     page = tmp_path / "_build/html/index.html"
     page.parent.mkdir(parents=True)
     page.touch()
-    assert f"open {page}" in where_the_book_is()
+    assert f"open {page}" in explain_where_the_book_is()
 
 
 @pytest.fixture
