@@ -87,7 +87,7 @@ def blocks(n_rows: int, width: int, *, at_least: int = 1) -> Iterator[slice]:
     >>> [(part.start, part.stop) for part in blocks(10, 32_768)]
     [(0, 4), (4, 8), (8, 10)]
     """
-    yield from cut(n_rows, max(at_least, BLOCK_CELLS // max(1, width)))
+    yield from cut_evenly(n_rows, max(at_least, BLOCK_CELLS // max(1, width)))
 
 
 def block_height(n_components: int, n_dims: int) -> int:
@@ -96,7 +96,7 @@ def block_height(n_components: int, n_dims: int) -> int:
     return min(MOST_ROWS, max(FEWEST_ROWS, POINT_CELLS // n_numbers))
 
 
-def cut(n_rows: int, height: int) -> Iterator[slice]:
+def cut_evenly(n_rows: int, height: int) -> Iterator[slice]:
     """Yield as few slices as possible of at most ``height`` rows, all of similar heights."""
     n_parts = max(1, math.ceil(n_rows / height))
     height = math.ceil(n_rows / n_parts)
@@ -104,7 +104,7 @@ def cut(n_rows: int, height: int) -> Iterator[slice]:
         yield slice(start, min(start + height, n_rows))
 
 
-# The exponential of a smaller number is subnormal, and takes 10 to 100 times as long to compute.
+# The exponential of a number below this is subnormal, and takes 10 to 100 times as long.
 LOWEST_EXPONENT = -707.0
 
 
@@ -139,7 +139,7 @@ def log_normalise(
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
     n_rows, n_columns = log_values.shape
-    # Store the result column-major, so that code which adds columns k reads contiguous memory.
+    # Store the result column-major, so that sums over all rows of a column read adjacent memory.
     probabilities = np.empty((n_columns, n_rows)).T
     log_totals = np.empty(n_rows)
     for part in blocks(n_rows, n_columns):
@@ -500,7 +500,7 @@ def check_extent(
     low, high = low.astype(float), high.astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
-        # This is an upper bound of the sum of squares about the mean and of the sum of the points.
+        # To detect overflow, bound the sum of squares about the mean and the sum of the points.
         sums = (np.square(ranges) + np.maximum(high, -low)) * n_points
         total = sums.sum()
     if not np.isfinite(total):

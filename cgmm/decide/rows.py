@@ -22,7 +22,7 @@ from scipy.special import entr
 
 from cgmm.decide.answer_file import Answer
 from cgmm.decide.implied import ImpliedPairs
-from cgmm.mixture.missing import filled, with_gaps
+from cgmm.mixture.missing import fill_by_regression, with_gaps
 from cgmm.numerics import FloatArray, IntArray
 
 N_DOUBTFUL = 25
@@ -140,7 +140,7 @@ def compute_coordinates(X: FloatArray, n_numbers: int) -> FloatArray:
            [ 1. ,  0.5,  1. ],
            [-1. ,  0. ,  1.5]])
     """
-    numbers = filled(with_gaps(X[:, :n_numbers], rows_may_be_empty=True))
+    numbers = fill_by_regression(with_gaps(X[:, :n_numbers], rows_may_be_empty=True))
     spread = numbers.std(axis=0)
     columns = [(numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1)]
     for codes in X[:, n_numbers:].T:

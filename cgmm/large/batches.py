@@ -43,14 +43,14 @@ class Average(NamedTuple):
 
 
 def add_batch(
-    before: Average | None, about: Any, sums: Any, n_points: float, exponent: float
+    average: Average | None, reference: Any, sums: Any, n_points: float, exponent: float
 ) -> Average:
-    """Update the running average by the statistics ``sums`` of the next batch."""
+    """Update the average by the next batch, whose ``sums`` are moments about ``reference``."""
     mean = scale_statistics(sums, 1 / n_points)
-    if before is None:
-        return Average(about, mean, 1, n_points)
-    n_steps = before.n_steps + 1
+    if average is None:
+        return Average(reference, mean, 1, n_points)
+    n_steps = average.n_steps + 1
     # Cappé and Moulines (2009), eq. 12: s_t = (1 - γ_t) s_{t-1} + γ_t s(batch)
     gamma = n_steps**-exponent
-    mean = add_statistics(scale_statistics(before.mean, 1 - gamma), scale_statistics(mean, gamma))
-    return Average(before.about, mean, n_steps, before.n_points + n_points)
+    mean = add_statistics(scale_statistics(average.mean, 1 - gamma), scale_statistics(mean, gamma))
+    return Average(average.about, mean, n_steps, average.n_points + n_points)

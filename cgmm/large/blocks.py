@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, issparse
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from cgmm.network import Graph, Infer, Marginals, SideInformation, induced_subgraph
-from cgmm.numerics import FloatArray, IntArray, block_height, cut, log_normalise
+from cgmm.numerics import FloatArray, IntArray, block_height, cut_evenly, log_normalise
 
 Points = FloatArray | csr_array
 """Points in the format of a family: coordinates (N, D), or a sparse table."""
@@ -74,7 +74,7 @@ class Blocks(NamedTuple):
     """Whether one block contains all points, in their original order."""
 
     @classmethod
-    def of(
+    def build(
         cls, X: Points, side: SideInformation, engine: Callable[[Graph], Infer],
         n_components: int, *, whole: bool = False, height: int = 0, map: Map = map,
     ) -> Blocks:  # fmt: skip
@@ -89,19 +89,19 @@ class Blocks(NamedTuple):
             return cls(side, list(_divide(X, side, engine, height or fits)), map, is_whole=False)
         infer: Infer | None = None
         if whole or len(side.graph.edges):
-            infer = with_copies(side, engine(side.graph))
+            infer = extend_to_copies(side, engine(side.graph))
         elif not side.is_empty:
             infer = partial(normalise_nodes, side)
         return cls(side, [Block(X, slice(0, n_points), side, infer)], map)
 
-    def each(self, of_block: Callable[[Block], Any]) -> Iterable[Any]:
+    def each(self, function: Callable[[Block], Any]) -> Iterable[Any]:
         """Apply a function to each block, and return the results in the order of the blocks."""
-        return self.map(of_block, self.blocks)
+        return self.map(function, self.blocks)
 
-    def gather(self, of_block: Callable[[Block], Any]) -> Any:
+    def gather(self, function: Callable[[Block], Any]) -> Any:
         """Apply a function that returns one row per point; return all rows in original order."""
         rows = [block.rows for block in self.blocks]
-        return scatter_rows(rows, self.each(of_block), len(self.side.node_of))
+        return scatter_rows(rows, self.each(function), len(self.side.node_of))
 
 
 def scatter_rows(rows: Iterable[slice | IntArray], values: Iterable[Any], n_points: int) -> Any:
@@ -121,7 +121,7 @@ def normalise_nodes(side: SideInformation, unary: FloatArray) -> Marginals:
     return Marginals(nodes, float(log_z), exact=True)
 
 
-def with_copies(side: SideInformation, infer: Infer) -> Infer:
+def extend_to_copies(side: SideInformation, infer: Infer) -> Infer:
     """Extend an engine to nodes with independent copies, whose log-normalisers are added."""
     if side.copies is None:
         return infer
@@ -155,8 +155,8 @@ def _divide(
             # Rows with the same missing values share a block, which then needs few matrices.
             rows = rows[np.argsort(pattern_of[rows], kind="stable")]
         firsts = np.flatnonzero(np.diff(side.node_of[rows], prepend=-1))
-        # A chunklet that does not fit into a block goes to the next one as a whole.
-        starts = np.array([part.start for part in cut(len(rows), height)], dtype=int)
+        # A chunklet that does not fit into the rest of a block begins the next one.
+        starts = np.array([part.start for part in cut_evenly(len(rows), height)], dtype=int)
         for part in np.split(rows, firsts[np.searchsorted(firsts, starts, side="right") - 1][1:]):
             if len(part):
                 yield _make_block(X, side, part)
@@ -189,7 +189,7 @@ LOCK, LIMITS = Lock(), list[Any]()
 def workers(n_jobs: int | None) -> Iterator[Map]:
     """Yield a function like ``map`` that uses ``n_jobs`` threads, within single-threaded BLAS."""
     n_threads = effective_n_jobs(n_jobs)
-    with LOCK, _control_limits():  # several fits may run at the same time
+    with LOCK, _control_limits():  # Several fits may run at the same time.
         if not LIMITS:
             LIMITS.append(_find_libraries().limit(limits=1, user_api="blas"))
         LIMITS.append(None)

@@ -95,39 +95,39 @@ class Cluster(NamedTuple):
     """Whether one block contains all points, as for ``Blocks``; always False."""
 
     @classmethod
-    def of(cls, chunks: Chunks, side: SideInformation, apply: Any) -> Cluster:
+    def build(cls, chunks: Chunks, side: SideInformation, apply: Any) -> Cluster:
         """Put connected points into one partition, and apply the engine to each partition."""
         from dask import config
         from dask.base import persist
         from dask.delayed import delayed
 
         known = side.spread(side.has_information) | (side.power is not None)
-        make, parts = delayed(Partition.of, pure=False), []
+        make, parts = delayed(Partition.make, pure=False), []
         rows_of_parts = partitions(side, np.cumsum([0, *chunks.X.chunks[0]]))
         for rows in rows_of_parts:
             points = chunks.X[rows].rechunk(-1).to_delayed()[0, 0]
             part = side.restrict(rows) if known[rows].any() else None
             parts.append(make(points, rows, part, apply))
-        # The side information is sent to the workers once, with the first task.
+        # The side information makes the graph large, but is sent only once, so prevent the warning.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return cls(side, rows_of_parts, persist(*parts))
 
-    def each(self, of_block: Callable[[Block], Any]) -> Any:
+    def each(self, function: Callable[[Block], Any]) -> Any:
         """Return the statistics of each partition, summed over its blocks on the worker."""
-        return self._apply_to_parts(lambda part: reduce(add_statistics, part.data.each(of_block)))
+        return self._apply_to_parts(lambda part: reduce(add_statistics, part.data.each(function)))
 
-    def gather(self, of_block: Callable[[Block], Any]) -> Any:
+    def gather(self, function: Callable[[Block], Any]) -> Any:
         """Apply a function that returns one row per point; return all rows in original order."""
-        values = self._apply_to_parts(lambda part: part.data.gather(of_block))
+        values = self._apply_to_parts(lambda part: part.data.gather(function))
         return scatter_rows(self.rows, values, len(self.side.node_of))
 
-    def joint_labels(self, theta: Any, of_block: Callable[[Block], Any]) -> Assignment:
-        """Return the most probable joint assignment; ``of_block`` computes responsibilities.
+    def joint_labels(self, theta: Any, compute_r: Callable[[Block], Any]) -> Assignment:
+        """Return the most probable joint assignment; ``compute_r`` computes r_ik of a block.
 
         Each partition is solved separately, because no relation connects two partitions.
         """
         assignments = self._apply_to_parts(
-            lambda part: part.model.joint_labels(part.X, theta, part.data.gather(of_block))
+            lambda part: part.model.joint_labels(part.X, theta, part.data.gather(compute_r))
         )
         n_points = len(self.side.node_of)
         states = scatter_rows(self.rows, [found.states for found in assignments], n_points)
@@ -169,10 +169,10 @@ class Partition(NamedTuple):
     model: Any
     """The ``AssignmentModel`` of these points."""
     made_of: tuple[Any, ...]
-    """The arguments of :meth:`of`, from which the partition is rebuilt after pickling."""
+    """The arguments of :meth:`make`, from which the partition is rebuilt after pickling."""
 
     @classmethod
-    def of(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Any) -> Partition:
+    def make(cls, X: FloatArray, rows: Rows, side: SideInformation | None, apply: Any) -> Partition:
         """Build the partition, and apply the engine to the side information of its points."""
         kept_as = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         X, side = np.asfortranarray(X, dtype=kept_as), side or SideInformation.build(len(X))
@@ -182,10 +182,11 @@ class Partition(NamedTuple):
         return cls(X, model.divide(X), model, (X, rows, side, apply))
 
     def __reduce__(self) -> tuple[Callable[..., Partition], tuple[Any, ...]]:
-        return Partition.of, self.made_of
+        return Partition.make, self.made_of
 
 
 def _on_worker(part: Partition, function: Callable[[Partition], Any]) -> Any:
+    """Apply a function to a partition; errors name points by their rows in the whole array."""
     with workers(None), naming(part.model.side.first_points, "point"):
         return function(part)
 
@@ -193,7 +194,7 @@ def _on_worker(part: Partition, function: Callable[[Partition], Any]) -> Any:
 # ------------------------------------------------------------ errors
 
 
-def like_array(X: Any) -> FloatArray:
+def make_stand_in(X: Any) -> FloatArray:
     """Return an array of X's shape and dtype that needs no memory; check that X is from Dask."""
     from dask.array import Array
 

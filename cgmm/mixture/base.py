@@ -323,7 +323,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         if sample_weight is None:
             return side
         weights = check_sample_weight(sample_weight, n_points, self.n_components)
-        # Points with a preference of zero count as related, as with a preference of 1e-12.
+        # A preference of zero also makes its points related, so the fit equals that with 1e-12.
         mentioned = read_rows("preferences", preferences, 3)[:, :2].astype(int)
         side = side.weighted(weights, self.sampling, mentioned)
         warn_of_fractions(side.power)
@@ -332,7 +332,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _choose_starts(
         self, points: Any, side: SideInformation, rng: Rng, theta: Any
     ) -> list[Callable[[], Any]]:
-        """Return a function per run that returns the initial θ; only one if ``theta`` is given."""
+        """Return one function per run that returns the initial θ; a single one if θ is given."""
         if theta is not None:
             self._require_same_shape(theta, points)
             return [lambda: theta]
@@ -468,11 +468,11 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         side = self._build_side(points.shape[0], sample_weight, labels=labels)
         family, rng = self._family(), random_source(self.random_state)
         with workers(self.n_jobs) as map_blocks:
-            data = Blocks.of(points, side, ENGINES["auto"], self.n_components, map=map_blocks)
+            data = Blocks.build(points, side, ENGINES["auto"], self.n_components, map=map_blocks)
             theta = self._choose_starts(points, side, rng, theta)[0]()
             last: Average | None = getattr(self, "_batches", None)
             about = theta if last is None else last.about
-            half = partial(expectation, theta, family=family, keep=False, about=about)
+            half = partial(expectation, theta, family=family, keep_r=False, reference=about)
             _, counts, _, statistics = reduce(add_statistics, data.each(half))
             after = add_batch(last, about, (counts, statistics), side.n_points, self.step_exponent)
             # The averages are multiplied by the number of points so far, so that a pseudo-count has
@@ -499,7 +499,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
     def _predict_with_relations(
         self, X: ArrayLike, **known: Any
     ) -> tuple[Points, AssignmentModel, FloatArray]:
-        """Apply the engine to relations among new points; return points, model and r_ik."""
+        """Return new points, their model with the engine applied to their relations, and r_ik."""
         check_is_fitted(self, "weights_")
         check_rows(X, **known)
         with explain_missing(X):
@@ -688,7 +688,7 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         ApproximationWarning
             Without ``X``, if ``evidence_exact_`` is False.
         """
-        evidence, n_samples = self._evidence(X)
+        evidence, n_samples = self._get_evidence_and_size(X)
         return float(-2 * evidence + self._count_free_parameters() * np.log(n_samples))
 
     def aic(self, X: ArrayLike | None = None) -> float:
@@ -709,10 +709,10 @@ class ConstrainedMixture(Versioned, DensityMixin, BaseEstimator, ABC):
         ValueError
             As :meth:`bic`.
         """
-        return float(-2 * self._evidence(X)[0] + 2 * self._count_free_parameters())
+        return float(-2 * self._get_evidence_and_size(X)[0] + 2 * self._count_free_parameters())
 
-    def _evidence(self, X: ArrayLike | None) -> tuple[float, float]:
-        """Return log-evidence and number of the given points, or of the training points."""
+    def _get_evidence_and_size(self, X: ArrayLike | None) -> tuple[float, float]:
+        """Return the log-evidence of the given or else the training points, and their number."""
         if X is not None:
             log_densities = self.score_samples(X)
             return float(log_densities.sum()), len(log_densities)

@@ -27,7 +27,7 @@ from sklearn.cluster import KMeans
 from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, sample
 from cgmm.mixture.gaussian_mixture import ConstrainedGaussianMixture
-from cgmm.mixture.missing import filled
+from cgmm.mixture.missing import fill_by_regression
 from cgmm.mixture.pooling import SMALLEST_COUNT, Pooling
 from cgmm.mixture.weights import lift_small_weights
 from cgmm.network import Engine, SideInformation
@@ -208,7 +208,7 @@ class ClassMixture(ConstrainedGaussianMixture):
     def _start_from_labels(self, X: FloatArray, side: SideInformation, rng: Rng) -> ClassParameters:
         # Every class has labelled points, which are the best start, so no others are tried.
         known = side.spread(side.known_classes(len(self.sizes)))
-        r = initial_responsibilities(filled(X), self.sizes, known, rng)
+        r = initial_responsibilities(fill_by_regression(X), self.sizes, known, rng)
         return self._family().start(X, side.counted(r))
 
     def _store_theta(self, parameters: ClassParameters) -> None:
@@ -236,7 +236,7 @@ def initial_responsibilities(
     centres = []
     for c, size in enumerate(sizes):
         class_points = X[known == c]
-        # X may be a subsample. A class with too few distinct points in it starts from all points.
+        # X may be a subsample. If it has too few distinct points of a class, K-means uses all of X.
         class_points = class_points if len(np.unique(class_points, axis=0)) >= size else X
         centres.append(KMeans(size, n_init=1, random_state=rng).fit(class_points).cluster_centers_)
     distances = cdist(X, np.concatenate(centres), "sqeuclidean")

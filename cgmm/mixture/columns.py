@@ -90,11 +90,12 @@ class Columns(NamedTuple):
         return joined
 
 
-def check_table(X: Any, n_least: int = 1) -> Any:
+def check_table(X: Any, min_rows: int = 1) -> Any:
     """Check a table; return it unchanged if its columns have names, otherwise as an array."""
     if not hasattr(X, "dtype") and not hasattr(X, "columns"):
-        X = np.array(X, dtype=object)  # numpy would convert numbers to strings if there are strings
-    table = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=n_least)
+        # Otherwise NumPy would convert all numbers to strings if an entry is a string.
+        X = np.array(X, dtype=object)
+    table = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=min_rows)
     return X if hasattr(X, "columns") else table
 
 
@@ -110,11 +111,11 @@ def get_columns(X: Any) -> dict[Any, Any]:
     return {name: X[name] for name in X.columns} if hasattr(X, "columns") else dict(enumerate(X.T))
 
 
-def find_categorical_columns(columns: dict[Any, Any], given: ArrayLike | str | None) -> BoolArray:
+def find_categorical_columns(columns: dict[Any, Any], choice: ArrayLike | str | None) -> BoolArray:
     """Return a (D,) mask of the categorical columns, as ``categorical_features`` specifies."""
-    if isinstance(given, str) and given == FROM_DTYPE:
+    if isinstance(choice, str) and choice == FROM_DTYPE:
         return np.array([holds_categories(column) for column in columns.values()])
-    chosen, names = np.asarray([] if given is None else given), list(columns)
+    chosen, names = np.asarray([] if choice is None else choice), list(columns)
     if chosen.dtype == bool and chosen.shape == (len(names),):
         return chosen
     found = np.zeros(len(names), dtype=bool)

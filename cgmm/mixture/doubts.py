@@ -32,7 +32,7 @@ MOST_TESTED = 100_000
 
 
 def check_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
-    """Return a message if covariances would be nearly singular without ``reg_covar``.
+    """Return a list with a message if covariances would be nearly singular without ``reg_covar``.
 
     This is the case if, in some direction, ``reg_covar`` is at least half of the variance and the
     variance is tiny compared with the largest one. The density then depends on ``reg_covar`` more
@@ -47,7 +47,8 @@ def check_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
             return []
     variances = np.linalg.eigvalsh(covariances) if is_full else covariances
     limit = min(2 * reg_covar, THIN_SHARE * variances.max())
-    if variances.max() <= 2 * reg_covar:  # reg_covar is at least half of every variance
+    # If reg_covar is at least half of every variance, every covariance is nearly singular.
+    if variances.max() <= 2 * reg_covar:
         limit = 2 * reg_covar
     thin = np.flatnonzero(variances.min(axis=1) <= limit)
     if not len(thin):
@@ -61,7 +62,7 @@ def check_covariances(covariances: FloatArray, reg_covar: float) -> list[str]:
 
 
 def describe_doubted_relations(theta: Any, X: Any, must_link: Any, cannot_link: Any) -> list[str]:
-    """Return a message if the points contradict the relations.
+    """Return a list with a message if the points contradict the relations.
 
     If e is right, and its pair was not chosen by the positions of the points, L_e has expectation
     1, whatever the other relations are. The mean of all P ratios then has expectation 1, too, and

@@ -26,7 +26,7 @@ from scipy.linalg.blas import dtrmm
 
 from cgmm.given import as_points
 from cgmm.mixture import products
-from cgmm.numerics import FloatArray, IntArray, block_height, cut
+from cgmm.numerics import FloatArray, IntArray, block_height, cut_evenly
 
 # The squared reciprocal of a smaller standard deviation would overflow.
 SMALLEST_DEVIATION = 1e-153
@@ -59,7 +59,7 @@ class Parameters(NamedTuple):
     def log_density(self, X: FloatArray) -> FloatArray:
         """Return (N, K) log N(x_i | μ_k, Σ_k), column-major."""
         X = as_points(X)
-        # Points with missing values are not imported here, since their file imports this one.
+        # Test an attribute instead of the type, because the file of `PointsWithGaps` imports this.
         if getattr(X, "has_gaps", False):
             return cast("FloatArray", cast("Any", X).log_density(self))
         whiteners, log_dets = whiten(self.covariances)
@@ -69,7 +69,7 @@ class Parameters(NamedTuple):
         centred = self.means - self.means.mean(axis=0)
         natural = products.natural_parameters(centred, whiteners, constants)
         densities = np.empty((n_components, len(X)))
-        for part in cut(len(X), block_height(n_components, n_dims)):
+        for part in cut_evenly(len(X), block_height(n_components, n_dims)):
             phi = products.safe_features(X[part], self.means, whiteners)
             if phi is not None:
                 np.matmul(natural, phi, out=densities[:, part])

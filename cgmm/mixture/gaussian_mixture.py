@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cgmm.kmeans.seeding import nearest
-from cgmm.large.chunks import Chunks, fetch, like_array, read_chunks
+from cgmm.large.chunks import Chunks, fetch, make_stand_in, read_chunks
 from cgmm.mixture.base import ConstrainedMixture, ImputingMixture
 from cgmm.mixture.doubts import check_covariances, describe_poor_maximum
 from cgmm.mixture.gaussian import Parameters, sample, whiten
@@ -315,7 +315,7 @@ class ConstrainedGaussianMixture(ImputingMixture):
 
     def _read_chunks(self, X: Any) -> Chunks:
         n_least = max(2, self.n_components)
-        validate_data(self, like_array(X), ensure_min_samples=n_least, ensure_all_finite=False)
+        validate_data(self, make_stand_in(X), ensure_min_samples=n_least, ensure_all_finite=False)
         chunks, corners = read_chunks(X)
         check_scale(corners, self.reg_covar)
         if self.covariance_prior == "fraley-raftery":
@@ -368,22 +368,22 @@ class ConstrainedGaussianMixture(ImputingMixture):
         given = self._check_initial_parameters((self.n_components, X.shape[1]))
         if len(given) == 3:
             return [lambda: Parameters(**given)] * self.n_init
-        make: Callable[[], FloatArray]
+        make_r: Callable[[], FloatArray]
         complete = X.filled if isinstance(X, PointsWithGaps) else X
         if not isinstance(self.init_params, str):
             r = check_responsibilities(self.init_params, (len(X), self.n_components))
-            make = partial(np.asarray, r)
+            make_r = partial(np.asarray, r)
         elif "means" in given:
-            make = partial(nearest, complete, given["means"])
+            make_r = partial(nearest, complete, given["means"])
         elif self.init_params == "auto":
             X, side = sample_for_portfolio(X, side, self.n_components, rng)
             shape = self.n_components, self.covariance_type
             found = portfolio(X, side, *shape, rng, self.n_init, self.verbose)
-            makes = [partial(np.asarray, r) for r in found]
-            return [partial(self._start_from_grouping, X, make, side, given) for make in makes]
+            makers = [partial(np.asarray, r) for r in found]
+            return [partial(self._start_from_grouping, X, make_r, side, given) for make_r in makers]
         else:
-            make = partial(named_start, self.init_params, complete, self.n_components, rng, side)
-        return [partial(self._start_from_grouping, X, make, side, given)] * self.n_init
+            make_r = partial(named_start, self.init_params, complete, self.n_components, rng, side)
+        return [partial(self._start_from_grouping, X, make_r, side, given)] * self.n_init
 
     def _check_initial_parameters(self, shape: tuple[int, int]) -> dict[str, FloatArray]:
         """Check the initial parameters that the user gives; ``shape`` is (K, D)."""
@@ -426,14 +426,14 @@ class ConstrainedGaussianMixture(ImputingMixture):
         return theta.covariances
 
     def _start_from_grouping(
-        self, X: FloatArray, make: Callable[[], FloatArray], side: SideInformation,
+        self, X: FloatArray, make_r: Callable[[], FloatArray], side: SideInformation,
         given: dict[str, FloatArray],
     ) -> Parameters:  # fmt: skip
-        """Return initial parameters: the given ones, and the others by one M-step."""
+        """Return the ``given`` parameters, and the others by an M-step from ``make_r()``."""
         family = ConstrainedGaussianMixture._family(self)
         if side.is_empty:
-            return family.start(X, make())._replace(**given)
-        made = family.start(X, side.counted(make()))
+            return family.start(X, make_r())._replace(**given)
+        made = family.start(X, side.counted(make_r()))
         if not side.is_trivial or side.mask(self.n_components) is not None:
             made = made.with_weights(lift_small_weights(made.weights, len(X)))
         return made._replace(**given)
@@ -470,7 +470,8 @@ class ConstrainedGaussianMixture(ImputingMixture):
         points, theta = self._read_new(X), self._get_theta()
         if not isinstance(points, PointsWithGaps):
             return np.array(points)
-        if hasattr(theta, "split_responsibilities"):  # classes with several Gaussians
+        # In a ClassMixture, r_ik refer to classes, so split them among the Gaussians of each.
+        if hasattr(theta, "split_responsibilities"):
             r, theta = theta.split_responsibilities(points, r), theta.components
         return points.fill_in(theta, r, rng)
 

@@ -120,19 +120,19 @@ def subsample_for_init(
     return fetch(X, rows), side
 
 
-def subsample_rows(side: SideInformation, rng: Rng, n_most: int | None = None) -> IntArray:
+def subsample_rows(side: SideInformation, rng: Rng, max_rows: int | None = None) -> IntArray:
     """Return the sorted row numbers of a subsample with many points that have side information.
 
     Up to half of the subsample are points with side information, in whole nodes, so that it
     contains complete chunklets and labelled points. The others are drawn from all points.
     """
-    n_most = n_most or MOST_POINTS
+    max_rows = max_rows or MOST_POINTS
     known = side.has_information
     nodes, sizes = rng.permutation(np.flatnonzero(known)), np.bincount(side.node_of)
     chosen = np.zeros_like(known)
-    chosen[nodes[np.cumsum(sizes[nodes]) <= n_most // 2]] = True
+    chosen[nodes[np.cumsum(sizes[nodes]) <= max_rows // 2]] = True
     rows = np.flatnonzero(side.spread(chosen))
-    others = rng.randint(len(side.node_of), size=n_most - len(rows))
+    others = rng.randint(len(side.node_of), size=max_rows - len(rows))
     return np.union1d(rows, others)
 
 

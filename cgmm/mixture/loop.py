@@ -246,7 +246,7 @@ def em(
     log_z_prior = log_z_prior or _log_z_without_data(side, cast("Infer", infer))
     while True:
         # Results are summed over blocks; r_ik are kept only if one block contains all points.
-        one_block = partial(expectation, parameters, family=family, keep=X.is_whole)
+        one_block = partial(expectation, parameters, family=family, keep_r=X.is_whole)
         r, counts, log_z, statistics = reduce(add_statistics, X.each(one_block))
         log_evidence = log_z - log_z_prior(parameters.weights)
         yield parameters, Posterior(r, counts, log_evidence, X.side.n_points)
@@ -255,17 +255,18 @@ def em(
 
 
 def expectation(
-    parameters: Theta, block: Block, *, family: Family[Any] | None = None, keep: bool = True,
-    about: Any = None,
+    parameters: Theta, block: Block, *, family: Family[Any] | None = None, keep_r: bool = True,
+    reference: Any = None,
 ) -> tuple[Any, FloatArray, float, Any]:  # fmt: skip
     """Return the E-step of a block: r_ik, expected counts, log Z_posterior, and statistics.
 
-    Responsibilities are None unless ``keep``. Sufficient statistics are None without a ``family``.
-    Moments are computed about the means of ``parameters``, or of the parameters ``about``.
+    Responsibilities are None unless ``keep_r``, and statistics are None without a ``family``.
+    Moments are computed about the means of ``reference``; None means ``parameters``.
     """
     X, side = block.X, block.side
     unary, n = node_unaries(X, parameters, side), side.multiplicity
-    if block.infer is None:  # without side information points are independent
+    # Without side information there is no engine, because points are independent.
+    if block.infer is None:
         r, log_totals = log_normalise(unary, names=side.first_points)
         counts, log_z, counted = n @ r, float(log_totals.sum()), r
     else:
@@ -275,14 +276,14 @@ def expectation(
         counted = side.counted(r)
     statistics = None
     if family is not None:
-        statistics = family.statistics(X, counted, parameters if about is None else about)
-    return r if keep else None, counts, log_z, statistics
+        statistics = family.statistics(X, counted, parameters if reference is None else reference)
+    return r if keep_r else None, counts, log_z, statistics
 
 
-def assign_block(parameters: Theta, keep: bool, block: Block) -> Any:
-    """Return (B, K) responsibilities of a block if ``keep``, otherwise (B,) labels."""
+def assign_block(parameters: Theta, keep_r: bool, block: Block) -> Any:
+    """Return (B, K) responsibilities of a block if ``keep_r``, otherwise (B,) labels."""
     r = expectation(parameters, block)[0]
-    return r if keep else most_probable(r)
+    return r if keep_r else most_probable(r)
 
 
 def zero_log_z_prior(weights: FloatArray) -> float:
@@ -378,11 +379,11 @@ def follow(
     return run if rate is None else run._replace(surrogate=rate(run))
 
 
-def _measure_change(path: Sequence[FloatArray]) -> float:
-    """Return the mean responsibility moved in the last step, or 0 if it fluctuates randomly."""
-    steps = [_mean_change(*pair) for pair in pairwise(path)]
+def _measure_change(recent_r: Sequence[FloatArray]) -> float:
+    """Return the responsibility moved in the last step, or 0 if it only fluctuates randomly."""
+    steps = [_mean_change(*pair) for pair in pairwise(recent_r)]
     are_small = len(steps) == LAG and max(steps) <= LARGEST
-    if are_small and _mean_change(path[0], path[-1]) <= STEPS * np.mean(steps):
+    if are_small and _mean_change(recent_r[0], recent_r[-1]) <= STEPS * np.mean(steps):
         return 0.0
     return steps[-1] if steps else np.inf
 

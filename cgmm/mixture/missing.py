@@ -146,7 +146,7 @@ class PointsWithGaps:
         """Return (N, K) log N(x_o | μ_o, Σ_oo) of the observed values, column-major."""
         densities = np.empty((len(theta.means), len(self)))
         for piece in self.pieces(len(theta.means)):
-            densities[:, piece.rows] = _log_density(piece, theta)
+            densities[:, piece.rows] = _compute_log_density(piece, theta)
         return densities.T
 
     def statistics(
@@ -173,7 +173,7 @@ class PointsWithGaps:
             theta = theta._replace(covariances=theta.full_covariances)
         total: Any = (0.0, 0.0, 0.0)
         for piece in self.pieces(len(theta.means)):
-            found = _moments(piece, theta, responsibilities[piece.rows])
+            found = _compute_moments(piece, theta, responsibilities[piece.rows])
             total = tuple(map(np.add, total, found))
         counts, first, second = total
         if diagonal and second.ndim == 3:
@@ -188,7 +188,7 @@ class PointsWithGaps:
         for piece in self.pieces(len(theta.means)):
             r = responsibilities[piece.rows]
             if rng is None:
-                means = theta.means[:, :, None] + _deviations(piece, theta)
+                means = theta.means[:, :, None] + _compute_deviations(piece, theta)
                 found = np.einsum("nk,kdn->nd", r, means)
             else:
                 found = _draw_complete(piece, theta, r, rng)
@@ -258,7 +258,8 @@ def with_gaps(X: FloatArray, *, is_new: bool = False, rows_may_be_empty: bool = 
         ...
     ValueError: row 1 of X is empty: every entry is NaN. It says nothing about its component, ...
     """
-    if not np.isnan(np.sum(X)):  # a quick test, since X contains no infinity
+    # Test the sum, which is fast: X contains no infinity, so it is NaN only if an entry is.
+    if not np.isnan(np.sum(X)):
         return X
     present = ~np.isnan(X)
     rows, columns = (np.asarray(present.any(axis=axis)) for axis in (1, 0))
@@ -278,27 +279,27 @@ EMPTY_ROW = (
 )
 
 
-def filled(X: Any) -> FloatArray:
-    """Return the points with missing values, if there are any, filled in by regression."""
+def fill_by_regression(X: Any) -> FloatArray:
+    """Return points whose missing values, if there are any, are filled in by regression."""
     return X.filled if isinstance(X, PointsWithGaps) else X
 
 
 # ---------------------------------------------------------------------------- pieces
 
 
-def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
+def _compute_log_density(piece: Piece, theta: Parameters) -> FloatArray:
     """Return (K, B) log-densities of the observed values of a piece."""
     (whiteners, log_det), present = whiten(theta.covariances), piece.present
     if theta.covariances.ndim == 2:
         log_dets = np.log(theta.covariances) @ present.T
     else:
         log_dets = np.repeat(log_det[:, None], len(present), axis=1)
-        for of in _regressions(theta.covariances, present):
+        for of in _compute_regressions(theta.covariances, present):
             log_dets[:, of.patterns] -= of.log_dets  # log|Σ| = log|Σ_oo| + log|C|
     constants = -0.5 * (log_dets + present.sum(axis=1) * np.log(2 * np.pi))
     # If missing values are set to their conditional means, the squared Mahalanobis distance of the
     # point from μ_k equals that of the observed values alone.
-    x = _deviations(piece, theta)
+    x = _compute_deviations(piece, theta)
     with np.errstate(over="ignore"):  # an infinite distance correctly gives density zero
         if whiteners.ndim == 2:
             distances = (np.square(whiteners)[:, None] @ np.square(x))[:, 0]
@@ -308,20 +309,21 @@ def _log_density(piece: Piece, theta: Parameters) -> FloatArray:
     return np.repeat(constants, piece.n_rows, axis=1) - 0.5 * distances
 
 
-def _moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
+def _compute_moments(piece: Piece, theta: Parameters, r: FloatArray) -> Statistics:
     """Return counts, expected first and second moments of a piece, given observed values."""
     # Ghahramani and Jordan (1994), sect. 3.1: moments of x_m given x_o
-    x, counts = _deviations(piece, theta), np.add.reduceat(r, piece.firsts, axis=0).T
+    x, counts = _compute_deviations(piece, theta), np.add.reduceat(r, piece.firsts, axis=0).T
     r = r.T[:, :, None]
     first = (x @ r)[:, :, 0]
     if theta.covariances.ndim == 2:
         second = (np.square(x) @ r)[:, :, 0]
         return counts.sum(axis=1), first, second + counts @ ~piece.present * theta.covariances
     second = (x * r.mT) @ x.mT
-    for of in _regressions(theta.covariances, piece.present):
+    for of in _compute_regressions(theta.covariances, piece.present):
         cells: Any = slice(None), of.missing[:, :, None], of.missing[:, None]
         np.add.at(second, cells, counts[:, of.patterns, None, None] * of.covariances)
-    second = (second + second.mT) / 2  # rounding of products and inverses is not symmetric
+    # Products and inverses are symmetric only up to rounding, so remove the difference.
+    second = (second + second.mT) / 2
     return counts.sum(axis=1), first, second
 
 
@@ -334,11 +336,11 @@ def _draw_complete(piece: Piece, theta: Parameters, r: FloatArray, rng: Rng) -> 
     # If y is drawn from component z, its deviation from its own conditional mean has the same
     # distribution as the deviation of x from the conditional mean of x.
     other = piece._replace(X=np.where(np.isnan(piece.X), np.nan, y))
-    shifts = _deviations(piece, theta) - _deviations(other, theta)
+    shifts = _compute_deviations(piece, theta) - _compute_deviations(other, theta)
     return np.asarray(y + shifts[z, :, np.arange(len(z))])
 
 
-def _deviations(piece: Piece, theta: Parameters) -> FloatArray:
+def _compute_deviations(piece: Piece, theta: Parameters) -> FloatArray:
     """Return (K, D, B) conditional means E[x - μ_k | x_o] of a piece."""
     x = np.where(np.isnan(piece.X), 0.0, piece.X)
     return _conditional_means(x, piece.firsts, piece.present, theta.means, theta.covariances)
@@ -355,7 +357,7 @@ def _conditional_means(
     if covariances.ndim == 2:
         return apart
     parts = np.split(apart, firsts[1:], axis=2)
-    for of in _regressions(covariances, present):
+    for of in _compute_regressions(covariances, present):
         found = [of.coefficients[:, q] @ parts[p] for q, p in enumerate(of.patterns)]
         rows = np.flatnonzero(np.isin(pattern_of, of.patterns))
         missing = of.missing[np.searchsorted(of.patterns, pattern_of[rows])]
@@ -364,16 +366,17 @@ def _conditional_means(
 
 
 @products.cache_last_result
-def _regressions(covariances: FloatArray, present: BoolArray) -> list[Regression]:
+def _compute_regressions(covariances: FloatArray, present: BoolArray) -> list[Regression]:
     """Compute the regressions of all patterns, grouped by the number of missing columns."""
-    whiteners = whiten(covariances)[0]  # raises an error that names a singular component
+    # If a covariance is singular, this raises an error that names the component.
+    whiteners = whiten(covariances)[0]
     precisions, n_missing = whiteners.mT @ whiteners, (~present).sum(axis=1)
     regressions = []
     for n in np.unique(n_missing[n_missing > 0]):
         patterns = np.flatnonzero(n_missing == n)
         missing = np.nonzero(~present[patterns])[1].reshape(-1, n)
-        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹. If few values are missing, only a small
-        # matrix is inverted.
+        # With Λ = Σ⁻¹, B = -Λ_mm⁻¹ Λ_mo and C = Λ_mm⁻¹. Inverting Λ_mm instead of Σ_oo is cheap if
+        # few columns are missing.
         inside: Any = precisions[:, missing[:, :, None], missing[:, None]]
         C, log_dets = np.linalg.inv(inside), -np.linalg.slogdet(inside)[1]
         B = C @ -(precisions[:, missing] * present[patterns][:, None])

@@ -39,7 +39,7 @@ from cgmm.mixture.family import Statistics, log_joint
 from cgmm.mixture.gaussian import Parameters, whiten
 from cgmm.mixture.missing import PointsWithGaps
 from cgmm.mixture.weights import closed_form
-from cgmm.numerics import BoolArray, FloatArray, block_height, cut
+from cgmm.numerics import BoolArray, FloatArray, block_height, cut_evenly
 
 # ------------------------------------------------------------ poolings of covariances
 
@@ -146,7 +146,7 @@ class Pooling(NamedTuple):
         means, whiteners = parameters.means, whiten(parameters.covariances)[0]
         shifts = means - means.mean(axis=0)
         total: Any = (0.0, 0.0, 0.0)
-        for part in cut(len(X), block_height(*means.shape)):
+        for part in cut_evenly(len(X), block_height(*means.shape)):
             r, phi = responsibilities[part], None
             if (whiteners.ndim == 2) == self.diagonal:
                 phi = products.safe_features(X[part], means, whiteners)
@@ -183,6 +183,7 @@ class Pooling(NamedTuple):
         counts, first, second = statistics
         empty, means = counts <= SMALLEST_COUNT, parameters.means
         shifts = np.where(empty[:, None], 0, first) / np.where(empty, 1, counts)[:, None]
+        # Convert second moments about the old means μ to the scatter about the new means m:
         # Σ r (x - m)(x - m)ᵀ = Σ r (x - μ)(x - μ)ᵀ - N (m - μ)(m - μ)ᵀ
         if self.diagonal:
             moved = counts[:, None] * np.square(shifts)
@@ -201,7 +202,8 @@ class Pooling(NamedTuple):
         if keeps_old.any():
             old = parameters.variances if self.diagonal else parameters.full_covariances
             covariances[keeps_old] = old[: len(covariances)][keeps_old]
-        if self.shared:  # all components share one array in memory
+        # A shared covariance is stored only once; broadcasting gives each component a view of it.
+        if self.shared:
             covariances = np.broadcast_to(covariances, (len(means), *covariances.shape[1:]))
         return parameters._replace(means=means + shifts, covariances=covariances)
 

@@ -112,10 +112,10 @@ class Prior:
         return float(log_z), counts
 
 
-def _count_by_size(side: SideInformation, of: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
+def _count_by_size(side: SideInformation, mask: BoolArray | slice) -> tuple[FloatArray, FloatArray]:
     """Return the distinct multiplicities of some nodes, and the number of nodes with each."""
-    sizes, kind = np.unique(side.multiplicity[of], return_inverse=True)
-    copies = None if side.copies is None else side.copies[of]
+    sizes, kind = np.unique(side.multiplicity[mask], return_inverse=True)
+    copies = None if side.copies is None else side.copies[mask]
     return sizes, np.bincount(kind, copies, len(sizes)).astype(float)
 
 

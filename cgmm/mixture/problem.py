@@ -106,11 +106,11 @@ class PlainProblem:
     """Function from weights (K,) to the log Z_prior that the update assumes."""
 
     def iterate_em(
-        self, starts: Sequence[Callable[[], Any]], number: int
+        self, starts: Sequence[Callable[[], Any]], run_number: int
     ) -> Iterator[tuple[Any, Posterior]]:
-        """Return the iterations of EM from the start with this number."""
+        """Return the iterations of EM from the start of the run with this number."""
         update, log_z_prior = self.update_weights, self.log_z_prior
-        theta = starts[number]()
+        theta = starts[run_number]()
         return em(self.data, theta, self.side, None, self.family, update, log_z_prior=log_z_prior)
 
     def correct_evidence(self, run: Run) -> Run:
@@ -121,11 +121,11 @@ class PlainProblem:
         """Return the score for comparing runs, the log-evidence."""
         return run.posterior.log_evidence
 
-    def assign_points(self, run: Run, keep: bool) -> FitResult:
-        """Return the final assignment of a run; it includes r_ik if ``keep``."""
+    def assign_points(self, run: Run, keep_r: bool) -> FitResult:
+        """Return the final assignment of a run; it includes r_ik if ``keep_r``."""
         r: Any = run.posterior.responsibilities
         if r is None:
-            r = self.data.gather(partial(assign_block, run.parameters, keep))
+            r = self.data.gather(partial(assign_block, run.parameters, keep_r))
         n = self.side.graph.n_nodes
         results = (Result("independent", n, n, 0, exact=True, width=0),)
         return FitResult(r, most_probable(r) if r.ndim == 2 else r, True, True, results, None)
@@ -139,12 +139,12 @@ class Problem(PlainProblem):
     map: Map = field(kw_only=True)
 
     def iterate_em(
-        self, starts: Sequence[Callable[[], Any]], number: int
+        self, starts: Sequence[Callable[[], Any]], run_number: int
     ) -> Iterator[tuple[Any, Posterior]]:
         """Return the iterations of EM from a start; an engine with a state is applied anew."""
-        if number > 0 and self.model.inference.is_stateful:
+        if run_number > 0 and self.model.inference.is_stateful:
             self.data = self.model.divide(self.points, self.map)
-        return super().iterate_em(starts, number)
+        return super().iterate_em(starts, run_number)
 
     def correct_evidence(self, run: Run) -> Run:
         """Return the run with the log-evidence that uses the best available log Z_prior."""
@@ -156,10 +156,10 @@ class Problem(PlainProblem):
             return run.posterior.log_evidence
         return self.model.classification_likelihood(self.points, run)
 
-    def assign_points(self, run: Run, keep: bool) -> FitResult:
-        """Return the final assignment of a run; it includes r_ik if ``keep`` or labels need it."""
+    def assign_points(self, run: Run, keep_r: bool) -> FitResult:
+        """Return the final assignment of a run; it includes r_ik for ``keep_r`` or labels."""
         model, theta = self.model, run.parameters
-        found = super().assign_points(run, keep or model.needs_joint_labels)
+        found = super().assign_points(run, keep_r or model.needs_joint_labels)
         found = found._replace(evidence_exact=model.has_exact_evidence(run), results=model.results)
         if not model.needs_joint_labels:
             return found
@@ -182,8 +182,8 @@ def build_problem(
                 apply_engine, inference="independent", engine=ENGINES["auto"],
                 n_components=n_components,
             )  # fmt: skip
-            return PlainProblem(points, side, family, Cluster.of(points, side, apply))
-        blocks = Blocks.of(points, side, ENGINES["auto"], n_components, map=map)
+            return PlainProblem(points, side, family, Cluster.build(points, side, apply))
+        blocks = Blocks.build(points, side, ENGINES["auto"], n_components, map=map)
         return PlainProblem(points, side, family, blocks)
     model = choose_model(side, inference, weights, n_components, rng)
     data = model.distribute(points) if isinstance(points, Chunks) else model.divide(points, map)
@@ -268,7 +268,7 @@ class AssignmentModel:
             return self.inference if same else self.engine(graph)
 
         whole = not self.inference.finds_best
-        return Blocks.of(X, self.side, choose_engine, self.n_components, whole=whole, map=map)
+        return Blocks.build(X, self.side, choose_engine, self.n_components, whole=whole, map=map)
 
     def distribute(self, chunks: Chunks) -> Cluster:
         """Divide a dask.array into partitions, and apply the engine to each on its worker."""
@@ -282,7 +282,7 @@ class AssignmentModel:
             apply_engine, inference=self.name, engine=self.engine, n_components=self.n_components
         )
         # Partitions get all relations, because "spanning_tree" drops some on each partition itself.
-        return Cluster.of(chunks, self.side._replace(graph=self.graph), apply)
+        return Cluster.build(chunks, self.side._replace(graph=self.graph), apply)
 
     # ------------------------------------------------------------------ results of a run
 
@@ -352,7 +352,7 @@ class AssignmentModel:
 
 @contextmanager
 def suppress_warnings(kind: type[Warning] | None = None) -> Iterator[None]:
-    """Suppress all warnings inside this context, or only those of one type."""
+    """Suppress all warnings inside this context, or only those of category ``kind``."""
     with WarnedOnce() as warned:
         yield
         warned.held[:] = [held for held in warned.held if kind and held[1] is not kind]
@@ -409,8 +409,8 @@ def choose_model(
     model.update_weights = UPDATES[model.update](prior)
     # An exact engine computes the exact evidence even if the user chose the cautious update.
     if model.update == safe == "cautious":
-        # The cautious update does not use the normaliser of the network, so only the reported
-        # evidence needs it, once.
+        # The cautious update needs no normaliser of the network. It is computed only once, for the
+        # reported evidence.
         pairs, engine = SelectedPairs(model.side), _auto_engine(side, n_components, CALLS_OF_A_FIT)
         model.log_z_prior = lambda weights: float(pairs.log_z(weights))
         model.prior = Prior(model.side, engine)

@@ -42,17 +42,17 @@ def cache_last_result(function: Callable[..., Result]) -> Callable[..., Result]:
     last = threading.local()
 
     @wraps(function)
-    def call(*arrays: FloatArray) -> Result:
+    def call_cached(*arrays: FloatArray) -> Result:
         known: tuple[list[FloatArray], Result] | None = getattr(last, "known", None)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
-            known = last.known = None  # free the memory, so that the next result can reuse it
+            known = last.known = None  # Free the memory of the old result for the new one.
             found = function(*arrays)
             if found is None:
                 return found
             known = last.known = list(map(np.copy, arrays)), found
         return known[1]
 
-    return call
+    return call_cached
 
 
 @cache_last_result
@@ -65,7 +65,7 @@ def safe_features(X: FloatArray, means: FloatArray, whiteners: FloatArray) -> Fl
     n_dims, centre = X.shape[1], means.mean(axis=0)
     if whiteners.ndim == 3 and n_dims > MAX_DIMENSION:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # an infinite ratio needs no warning
+    with np.errstate(over="ignore", invalid="ignore"):  # Infinite ratios are handled below.
         reach = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0))
         farthest = np.square(reach) + np.square(means - centre)
         if whiteners.ndim == 2:
@@ -129,6 +129,7 @@ def shifted_moments(
     n_dims = shifts.shape[1]
     counts, firsts, seconds = sums[:, 0], sums[:, 1 : n_dims + 1], sums[:, n_dims + 1 :]
     moved = firsts - counts[:, None] * shifts
+    # Convert second moments about the origin of φ to moments about the means:
     # Σ r (x - μ)(x - μ)ᵀ = Σ r x xᵀ - (Σ r x) μᵀ - μ (Σ r (x - μ))ᵀ
     if diagonal:
         return counts, moved, seconds - (firsts + moved) * shifts

@@ -44,7 +44,7 @@ from cgmm.mixture.initialise import (
     from_labels,
     subsample_rows,
 )  # fmt: skip
-from cgmm.mixture.missing import PointsWithGaps, filled
+from cgmm.mixture.missing import PointsWithGaps, fill_by_regression
 from cgmm.network import SideInformation
 from cgmm.network.relations import first_of_nodes
 from cgmm.numerics import BoolArray, FloatArray, IntArray, best_first, warn_caller
@@ -92,7 +92,7 @@ MOST_MATRIX_CELLS = 4000
 VARIANCE_ADDED = 1e-6
 
 
-class Messages(NamedTuple):
+class DirectedEdges(NamedTuple):
     """The directed edges of a network, two for each edge, sorted for belief propagation."""
 
     nodes: IntArray
@@ -127,17 +127,17 @@ class Batch(NamedTuple):
     side: SideInformation
     log_mask: FloatArray | None
     """(K, 1, J) minus infinity for the components that a label excludes, otherwise zero."""
-    messages: Messages | None
+    directed_edges: DirectedEdges | None
     gaps: PointsWithGaps | None = None
     """Standardised points with missing values; ``phi`` is then computed from filled-in values."""
 
     @classmethod
-    def of(
+    def build(
         cls, X: FloatArray | PointsWithGaps, side: SideInformation, n_components: int,
         covariance_type: str,
     ) -> Batch:  # fmt: skip
         """Standardise the points and build the batch."""
-        complete, gaps = filled(X), None
+        complete, gaps = fill_by_regression(X), None
         if isinstance(X, PointsWithGaps) and X.n_patterns * X.shape[1] ** 2 <= MOST_MATRIX_CELLS:
             # Columns are only rescaled, because a rotation would mix them with missing values.
             Z, ball, gaps = scale_with_gaps(X, complete, covariance_type, side.sample_weight)
@@ -145,10 +145,11 @@ class Batch(NamedTuple):
             Z, ball = standardise(complete, covariance_type, side.sample_weight)
         phi = np.ascontiguousarray(side.sum_over_nodes(products.features(Z.T, ball.ndim == 1).T))
         sums = phi.sum(axis=0) if side.copies is None else side.copies @ phi
-        means = means_of_nodes(Z, side)
+        means = compute_node_means(Z, side)
         origin = np.zeros((1, Z.shape[1]))
         total = products.shifted_moments(sums[None], origin, ball.ndim == 1)[2][0]
-        # The ellipsoids of the K components together have the volume of that of all the data.
+        # Shrink covariances towards ellipsoids so small that K of them together have the volume of
+        # the ellipsoid of all the data.
         prior = n_components ** (-2 / Z.shape[1]) * np.ones_like(ball)
         prior = prior if ball.ndim == 1 else np.diag(np.diag(prior))
         if gaps is not None and ball.ndim == 2:
@@ -157,10 +158,10 @@ class Batch(NamedTuple):
         return cls(
             n_components, covariance_type, phi, sums, means, ball, total, prior, side,
             None if mask is None else np.where(mask, 0.0, -np.inf).T[:, None],
-            messages_of(side) if len(side.graph.edges) else None, gaps,
+            list_directed_edges(side) if len(side.graph.edges) else None, gaps,
         )  # fmt: skip
 
-    def shares(self, stage: int) -> bool:
+    def shares_covariance(self, stage: int) -> bool:
         """Return whether all components of a run share one covariance in this stage."""
         return stage != FREE or self.covariance_type == "tied"
 
@@ -179,7 +180,7 @@ class Batch(NamedTuple):
         """True if the fit has one covariance per component, and enough points to estimate it."""
         per_component = self.side.n_points / self.n_components
         least = 2 if self.is_diagonal else self.means.shape[1] + 2
-        return not self.shares(FREE) and per_component >= 2 * least
+        return not self.shares_covariance(FREE) and per_component >= 2 * least
 
     def n_free(self, stage: int) -> int:
         """Return the number of free parameters of a mixture with the covariances of a stage."""
@@ -232,7 +233,7 @@ def scale_with_gaps(
     return Z, np.diag(ball) if covariance_type in ("full", "tied") else ball, scaled
 
 
-def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
+def compute_node_means(X: FloatArray, side: SideInformation) -> FloatArray:
     """Return the (J, D) means of the points of each node."""
     if side.nodes_are_points:
         return X
@@ -240,7 +241,7 @@ def means_of_nodes(X: FloatArray, side: SideInformation) -> FloatArray:
     return np.column_stack([np.bincount(side.node_of, column) for column in X.T]) / sizes[:, None]
 
 
-def messages_of(side: SideInformation) -> Messages:
+def list_directed_edges(side: SideInformation) -> DirectedEdges:
     """List each edge in both directions, sorted by target node."""
     edges, weights = side.graph.edges, np.tile(side.graph.weights, 2)
     ends = np.concatenate([edges, edges[:, ::-1]])
@@ -249,7 +250,7 @@ def messages_of(side: SideInformation) -> Messages:
     place[order] = np.arange(len(ends))
     reverse = np.roll(place, len(edges))[order]
     nodes, first, receiver = np.unique(ends[order, 0], return_index=True, return_inverse=True)
-    return Messages(nodes, receiver, reverse, first, np.minimum(weights[order], 600))
+    return DirectedEdges(nodes, receiver, reverse, first, np.minimum(weights[order], 600))
 
 
 # ---------------------------------------------------------------------------- short runs
@@ -305,7 +306,7 @@ def short_runs(batch: Batch, r: FloatArray, stage: int, n_iter: int) -> Runs:
     counts, moving = np.zeros(r.shape[:2]), np.arange(r.shape[1])
     components = None
     for n_left in range(round(n_iter / batch.share_present**2), 0, -1):
-        components = maximise(batch, r[:, moving], stage, components)
+        components = perform_m_step(batch, r[:, moving], stage, components)
         found, r[:, moving], log_messages = perform_e_step(batch, components, log_messages)
         gains = found - evidence[moving]
         evidence[moving], counts[:, moving] = found, components.counts
@@ -345,21 +346,21 @@ class Components(NamedTuple):
         return self._replace(theta=Parameters(*(of[kept] for of in self.theta)))
 
 
-def maximise(
-    batch: Batch, r: FloatArray, stage: int, before: Components | None = None
+def perform_m_step(
+    batch: Batch, r: FloatArray, stage: int, previous: Components | None = None
 ) -> Components:
     """Perform the M-step of all runs, given responsibilities (K, S, J).
 
-    Moments of missing values are computed from the components ``before`` the step.
+    Moments of missing values are computed from the ``previous`` components.
     """
     if batch.gaps is not None:
-        return maximise_with_gaps(batch, batch.gaps, r, stage, before)
+        return perform_m_step_with_gaps(batch, batch.gaps, r, stage, previous)
     shape = r.shape[:2]
     r, copies = r.reshape(-1, r.shape[2]), batch.side.copies
     r = r if copies is None else r * copies
     find, write = (
         (shared_moments, shared_parameters)
-        if batch.shares(stage)
+        if batch.shares_covariance(stage)
         else (unshared_moments, unshared_parameters)
     )
     counts, means, scatter = find(batch, r, shape)
@@ -367,36 +368,36 @@ def maximise(
     whiteners, log_dets = whiten(covariances.reshape(-1, *covariances.shape[2:]))
     constants = -0.5 * (log_dets + means.shape[1] * np.log(2 * np.pi))
     natural, log_shared = write(batch, means, whiteners, constants)
-    return Components(natural, log_shared, log_weights_of(batch, r, shape), counts.reshape(shape))
+    return Components(natural, log_shared, get_log_weights(batch, r, shape), counts.reshape(shape))
 
 
-def log_weights_of(batch: Batch, r: FloatArray, shape: tuple[int, int]) -> FloatArray:
+def get_log_weights(batch: Batch, r: FloatArray, shape: tuple[int, int]) -> FloatArray:
     """Return (K, S) log π_k from (K S, J) responsibilities, weighted by multiplicities."""
     expected = np.maximum(r @ batch.side.multiplicity, 1e-300).reshape(shape)
     return np.asarray(np.log(expected / expected.sum(axis=0)))
 
 
-def maximise_with_gaps(
-    batch: Batch, gaps: PointsWithGaps, r: FloatArray, stage: int, before: Components | None
+def perform_m_step_with_gaps(
+    batch: Batch, gaps: PointsWithGaps, r: FloatArray, stage: int, previous: Components | None
 ) -> Components:
     """Perform the M-step of all runs with the expected moments of missing values."""
     (K, S), side = r.shape[:2], batch.side
     flat = r.reshape(K * S, -1)
-    theta = None if before is None else before.theta
+    theta = None if previous is None else previous.theta
     theta = theta or gaps.repeat_gaussian(K * S, batch.is_diagonal)
     of_points = side.counted(side.spread(flat.T))
     counts, first, second = gaps.statistics(of_points, theta, batch.is_diagonal, shared=False)
     shifts = first / np.maximum(counts, 1e-9)[:, None]
     scatter = second - outer_products(shifts, batch.is_diagonal) * append_axes(counts, second)
     scatter, sizes = scatter.reshape(K, S, *second.shape[1:]), counts.reshape(K, S)
-    if batch.shares(stage):
+    if batch.shares_covariance(stage):
         scatter, sizes = scatter.sum(axis=0, keepdims=True), sizes.sum(axis=0, keepdims=True)
     scatter = (scatter + batch.prior) / (sizes + 1).reshape(*sizes.shape, *[1] * batch.ball.ndim)
     covariances = restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (K, *covariances.shape[1:]))
     theta = Parameters(theta.weights, theta.means + shifts, covariances.reshape(second.shape))
     flat = flat if side.copies is None else flat * side.copies
-    log_weights = log_weights_of(batch, flat, (K, S))
+    log_weights = get_log_weights(batch, flat, (K, S))
     return Components(np.empty(0), 0.0, log_weights, counts.reshape(K, S), theta)
 
 
@@ -505,8 +506,8 @@ def perform_e_step(
     if batch.log_mask is not None:
         u += batch.log_mask
     of_edges: FloatArray | float = 0.0
-    if batch.messages is not None:
-        of_edges, log_messages = pass_messages(batch.messages, u, log_messages)
+    if batch.directed_edges is not None:
+        of_edges, log_messages = pass_messages(batch.directed_edges, u, log_messages)
     top = u.max(axis=0)
     r = np.exp(np.subtract(u, top, out=u), out=u)
     totals = r.sum(axis=0)
@@ -518,13 +519,13 @@ def perform_e_step(
 
 
 def pass_messages(
-    edges: Messages, u: FloatArray, log_messages: FloatArray | None
+    edges: DirectedEdges, u: FloatArray, log_messages: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """Add the messages of neighbours to u (K, S, J) in place; return (S,) log Z of edges, messages.
 
     This is belief propagation with messages damped by half, which is exact for forests of small
-    depth. log Z is the Bethe approximation: both nodes of an edge count it, so it is subtracted
-    once.
+    depth. log Z is the Bethe approximation: the beliefs of both nodes of an edge contain its
+    contribution, so this contribution is subtracted once.
     """
     own = u[:, :, edges.nodes]
     if log_messages is None:
@@ -567,7 +568,7 @@ def compute_overfitting_correction(batch: Batch, counts: FloatArray, stage: int)
     K, D = batch.n_components, batch.means.shape[1]
     is_ball = stage == BALLS or batch.covariance_type == "spherical"
     n, q, d, times = counts, 1, D, 1
-    if batch.shares(stage):
+    if batch.shares_covariance(stage):
         n, q = counts.sum(axis=0, keepdims=True), K
     if is_ball:
         n, q, d = n * D, q * D, 1
@@ -642,15 +643,15 @@ def portfolio(
     """
     if n_components == 1:
         return [np.ones((len(X), 1))]
-    batch, margin = Batch.of(X, side, n_components, covariance_type), SAME_MAXIMUM * side.n_points
-    stages = Stages(batch, filled(X), rng, n_init, verbose)
+    batch = Batch.build(X, side, n_components, covariance_type)
+    stages = Stages(batch, fill_by_regression(X), rng, n_init, verbose)
     try:
-        stages.run()
+        stages.run_all()
     except KeyboardInterrupt:
         if not stages.ends:
             raise
         warn_caller(INTERRUPTED, ConvergenceWarning)
-    stage, runs = stages.best()
+    (stage, runs), margin = stages.best(), SAME_MAXIMUM * side.n_points
     order = select_distinct(runs.scores, margin)[: KEPT * n_init]
     r, scores = runs.r[:, order], runs.scores[order]
     found = [r[:, s] for s in range(len(order))]
@@ -690,11 +691,11 @@ class Stages:
         """Return the stage with the highest score, and its runs."""
         return self.ends[best_first([runs.scores.max() for _, runs in self.ends])[0]]
 
-    def run(self) -> None:
+    def run_all(self) -> None:
         """Run all stages, then improve the best one by moves."""
         for stage in (BALLS, SHARED, FREE):
             if stage != FREE or self.batch.has_enough_points:
-                self.ends.append((stage, self.run_from_seeds(stage)))
+                self.ends.append((stage, self.run_stage(stage)))
         stage, runs = self.best()
         margin = SAME_MAXIMUM * self.batch.side.n_points
         n_alike = (runs.scores > runs.scores.max() - margin).sum()
@@ -708,9 +709,9 @@ class Stages:
             runs = runs.concatenate(found)
             self.ends.append((stage, runs))
 
-    def run_from_seeds(self, stage: int) -> Runs:
-        """Run EM with the covariances of a stage, from its seeds and the previous stage."""
-        names, starts = zip(*self.seeds(stage), strict=True)
+    def run_stage(self, stage: int) -> Runs:
+        """Run EM with the covariances of a stage, from its starts and the previous stage's best."""
+        names, starts = zip(*self.yield_starts(stage), strict=True)
         r = np.stack(starts, axis=1)
         if self.ends:
             r = np.concatenate([r, self.ends[-1][1].best(2)], axis=1)
@@ -721,34 +722,34 @@ class Stages:
     def n_affordable_runs(self, stage: int) -> int:
         """Return the number of runs of a stage that ``MOST_MULTIPLICATIONS`` allows."""
         n_features = (
-            self.batch.means.shape[1] + 1 if self.batch.shares(stage) else len(self.batch.sums)
+            self.X.shape[1] + 1 if self.batch.shares_covariance(stage) else len(self.batch.sums)
         )
         return int(
             MOST_MULTIPLICATIONS / (n_features * len(self.batch.phi) * self.batch.n_components)
         )
 
-    def seeds(self, stage: int) -> Iterator[tuple[str, FloatArray]]:
+    def yield_starts(self, stage: int) -> Iterator[tuple[str, FloatArray]]:
         """Yield the name and the (K, J) responsibilities of each start of a stage."""
         batch, X, rng, K = self.batch, self.X, self.rng, self.batch.n_components
         side, heads = batch.side, first_of_nodes(batch.side.node_of)
         n_far, n_random = (max(1, min(n, self.n_affordable_runs(stage))) for n in (N_FAR, N_RANDOM))
 
-        def to_nodes(name: str, r: FloatArray) -> tuple[str, FloatArray]:
+        def make_start(name: str, r: FloatArray) -> tuple[str, FloatArray]:
             return name, adapt_to_evidence(r, side)[heads].T
 
         if stage != SHARED:
-            yield to_nodes("K-means", self.kmeans)
+            yield make_start("K-means", self.kmeans)
             n_far //= 3
         for name, kind in starts_from_side_information(side, K).items():
-            yield to_nodes(name, kind(X, K, rng, side))
+            yield make_start(name, kind(X, K, rng, side))
         for number in range(self.n_init):
             if number == 1:
-                yield to_nodes("Ward's tree", side.spread(from_hierarchy(batch.means, K)))
+                yield make_start("Ward's tree", side.spread(from_hierarchy(batch.means, K)))
             for _ in range(n_random if stage == FREE else 0):
-                yield to_nodes("random points", side.spread(random_points(batch.means, K, rng)))
-            means = batch.means if stage == SHARED else means_of_nodes(X, side)
+                yield make_start("random points", side.spread(random_points(batch.means, K, rng)))
+            means = batch.means if stage == SHARED else compute_node_means(X, side)
             for _ in range(n_far):
-                yield to_nodes("distant points", side.spread(far_points(means, K, rng)))
+                yield make_start("distant points", side.spread(far_points(means, K, rng)))
 
     def try_starts(self, r: FloatArray, stage: int, n_kept: int, names: Sequence[str] = ()) -> Runs:
         """Run EM briefly from all starts, then longer from the best ones."""
@@ -808,7 +809,7 @@ def merge_and_split(batch: Batch, r: FloatArray, a: int, b: int, c: int, rng: Rn
 
 
 def select_distinct(scores: FloatArray, margin: float) -> list[int]:
-    """Return runs by decreasing score, skipping scores within ``margin`` of the previous one."""
+    """Return indices by decreasing score, skipping scores within ``margin`` of the previous."""
     order = best_first(scores.tolist())
     falls = -np.diff(scores[order], prepend=np.inf)
     return [s for s, fall in zip(order, falls, strict=True) if fall > margin]

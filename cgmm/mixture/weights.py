@@ -46,9 +46,9 @@ from cgmm.numerics import FloatArray, warn_caller
 Update = Callable[[FloatArray], FloatArray]
 """Function from expected counts (K,) to the new weights (K,)."""
 
-# The search ends if the counts of posterior and prior differ by less, as a share of all points.
+# The search ends once expected counts of posterior and prior differ by at most this share of M.
 SMALLEST_GRADIENT = 1e-8
-# If the difference, as a share of all points, is larger than this, the update has failed.
+# If they still differ by more than this share of M at the end, the update has failed.
 LARGEST_MISMATCH = 1e-4
 # Maximum number of calls of an approximate engine in one update, because its objective may have no
 # maximum.
@@ -342,7 +342,7 @@ def grid(prior: Prior, *, resolution: float = 0.01) -> Update:
 
     @cache
     def tabulate_log_z(n_components: int) -> tuple[FloatArray, FloatArray]:
-        points = np.log(_simplex_grid(n_components, round(1 / resolution)))
+        points = np.log(_build_simplex_grid(n_components, round(1 / resolution)))
         return points, np.array([prior.log_z_and_counts(p)[0] for p in points])
 
     def update(expected_counts: FloatArray) -> FloatArray:
@@ -373,7 +373,7 @@ def lift_small_weights(weights: FloatArray, n_points: float) -> FloatArray:
     return weights / weights.sum()
 
 
-def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
+def _build_simplex_grid(n_components: int, n_steps: int) -> FloatArray:
     """Return the (G, K) interior points of the simplex that are multiples of 1 / n_steps."""
     size = comb(n_steps - 1, n_components - 1)
     if not 0 < size <= 200_000:
@@ -390,7 +390,7 @@ def _simplex_grid(n_components: int, n_steps: int) -> FloatArray:
 
 def maximise(
     log_z_and_counts: Callable[[FloatArray], tuple[float, FloatArray]],
-    expected_counts: FloatArray, n_most: int = MOST_EXACT_CALLS,
+    expected_counts: FloatArray, max_calls: int = MOST_EXACT_CALLS,
 ) -> FloatArray:  # fmt: skip
     """Maximise C · η - log Z(η) by quasi-Newton steps from the closed form; return the weights.
 
@@ -406,7 +406,7 @@ def maximise(
     def loss(eta: FloatArray) -> tuple[float, FloatArray]:
         nonlocal n_calls, unmatched, nearest
         n_calls += 1
-        if n_calls > n_most:
+        if n_calls > max_calls:
             raise StopIteration
         log_weights = np.full(len(weights), -np.inf)
         log_weights[used] = eta - np.logaddexp.reduce(eta)
@@ -418,7 +418,7 @@ def maximise(
         # [shental2003, eq. 7] and [lu2007, eq. 2.13]: the terms that depend on π, times -1
         return float((log_z - expected_counts[used] @ log_weights[used]) / total), gradient
 
-    options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _inverse_curvature(weights[used])}
+    options: Any = {"gtol": SMALLEST_GRADIENT, "hess_inv0": _invert_curvature(weights[used])}
     # If the search diverges, the warning below replaces floating-point warnings.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"), suppress(StopIteration):
         minimize(cast("Any", loss), start, jac=True, method="BFGS", options=options)
@@ -431,7 +431,7 @@ def maximise(
     return weights
 
 
-def _inverse_curvature(weights: FloatArray) -> FloatArray:
+def _invert_curvature(weights: FloatArray) -> FloatArray:
     """Return the pseudo-inverse of diag(π) - π πᵀ, the curvature if all nodes are single points.
 
     Tiny weights are increased, because rounding could make the matrix indefinite.

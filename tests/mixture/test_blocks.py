@@ -25,7 +25,7 @@ from mixture_problems import (
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.inference import ENGINES
-from cgmm.large.blocks import Blocks, with_copies, workers
+from cgmm.large.blocks import Blocks, extend_to_copies, workers
 from cgmm.mixture import POOLINGS, Parameters, closed_form, em, from_responsibilities
 from cgmm.mixture.loop import assign_block, zero_log_z_prior
 from cgmm.network import SideInformation
@@ -43,7 +43,7 @@ def iterate_em(data, theta, side, family, infer=None):
 
 def iterate_em_in_blocks(X, theta, side, family, height):
     """Return the points in blocks of ``height`` rows, and an iterator of EM over them."""
-    data = Blocks.of(X, side, AUTO, len(theta.weights), height=height)
+    data = Blocks.build(X, side, AUTO, len(theta.weights), height=height)
     return data, iterate_em(data, theta, side, family)
 
 
@@ -64,7 +64,7 @@ def test_em_over_blocks_equals_em_over_the_table(family, kind, seed, height, sam
     side = SideInformation.build(N, **known, sampling=sampling)
     side = side.weighted(rng.integers(3, size=N) if weighted else None, sampling)
     data, steps = iterate_em_in_blocks(X, start, side, pool, height)
-    steps_of_whole = iterate_em(X, start, side, pool, with_copies(side, AUTO(side.graph)))
+    steps_of_whole = iterate_em(X, start, side, pool, extend_to_copies(side, AUTO(side.graph)))
     pairs = zip(steps, steps_of_whole, strict=False)
     for (theta, posterior), (expected_theta, expected) in islice(pairs, 2):
         assert_same_parameters(theta, expected_theta, rtol=1e-9, atol=1e-12)

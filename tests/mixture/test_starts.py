@@ -58,13 +58,13 @@ def test_e_step_of_a_batch_equals_e_step(covariance_type, kind, stage, monkeypat
     side = SideInformation.build(len(X), **draw_side_information(kind, rng, y))
     if kind == "weights":
         side = side.weighted(rng.integers(1, 4, len(X)).astype(float))
-    batch = starts.Batch.of(X, side, 3, covariance_type)
+    batch = starts.Batch.build(X, side, 3, covariance_type)
     r = rng.dirichlet(np.ones(3), (2, side.n_nodes)).transpose(2, 0, 1)
-    components = starts.maximise(batch, r, stage)
+    components = starts.perform_m_step(batch, r, stage)
     evidence, r_batch, _ = starts.perform_e_step(batch, components, None)
     Z, _ = starts.standardise(X, covariance_type, side.sample_weight)
     flat = r.reshape(6, -1) * (1 if side.copies is None else side.copies)
-    moments = starts.shared_moments if batch.shares(stage) else starts.unshared_moments
+    moments = starts.shared_moments if batch.shares_covariance(stage) else starts.unshared_moments
     _, means, scatter = moments(batch, flat, (3, 2))
     covariances = starts.restrict_covariances(batch, scatter, stage)
     covariances = np.broadcast_to(covariances, (3, 2, *covariances.shape[2:]))
@@ -88,7 +88,7 @@ def test_evidence_of_short_runs_increases(covariance_type, stage):
     """Covariances are shrunk with the weight of one point, so the evidence may fall by 1 nat."""
     rng = np.random.default_rng(1)
     X, _ = draw_groups(rng, 300, 3)
-    batch = starts.Batch.of(X, SideInformation.build(300), 3, covariance_type)
+    batch = starts.Batch.build(X, SideInformation.build(300), 3, covariance_type)
     r = rng.dirichlet(np.ones(3), (4, 300)).transpose(2, 0, 1)
     r, first, _ = starts.short_runs(batch, r, stage, 1)
     before = first
@@ -113,7 +113,7 @@ def test_short_runs_with_weighted_points_equal_those_with_repeated_points(kind):
         scores = []
         for rows, side in ((np.arange(len(X)), weighted), (copies, repeated)):
             r = r_points[:, rows[side.first_points]].transpose(2, 0, 1)
-            batch = starts.Batch.of(X[rows], side, 3, "full")
+            batch = starts.Batch.build(X[rows], side, 3, "full")
             scores.append(starts.short_runs(batch, r, stage, 3).scores)
         np.testing.assert_allclose(*scores, rtol=1e-9)
 
@@ -142,10 +142,10 @@ def test_a_cannot_link_separates_points_whatever_it_costs():
     """Two points at one place must be separated, although this costs more than 40 nats."""
     X = np.repeat([[0.0], [40.0]], 20, axis=0) + np.linspace(-1, 1, 40)[:, None]
     side = SideInformation.build(40, cannot_link=[[0, 1]])
-    batch = starts.Batch.of(X, side, 2, "spherical")
+    batch = starts.Batch.build(X, side, 2, "spherical")
     r = np.repeat(np.eye(2), 20, axis=0).T[:, None]
     linked = starts.short_runs(batch, r, starts.FREE, 1)
-    batch = starts.Batch.of(X, SideInformation.build(40), 2, "spherical")
+    batch = starts.Batch.build(X, SideInformation.build(40), 2, "spherical")
     plain = starts.short_runs(batch, r, starts.FREE, 1)
     assert linked.evidence[0] < plain.evidence[0] - 40
     assert linked.r[:, 0, :2].argmax(axis=0).tolist() in ([0, 1], [1, 0])
@@ -155,8 +155,8 @@ def test_a_cannot_link_separates_points_whatever_it_costs():
 def test_each_directed_edge_of_messages_has_its_reverse(seed):
     rng = np.random.default_rng(seed)
     known = true_relations(rng, np.arange(30) % 3, 25)
-    edges = starts.messages_of(SideInformation.build(30, **known))
-    assert isinstance(edges, starts.Messages)
+    edges = starts.list_directed_edges(SideInformation.build(30, **known))
+    assert isinstance(edges, starts.DirectedEdges)
     np.testing.assert_array_equal(edges.reverse[edges.reverse], np.arange(len(edges.reverse)))
     np.testing.assert_array_equal(edges.log_weights[edges.reverse], edges.log_weights)
     assert (edges.receiver[edges.reverse] != edges.receiver).all()
@@ -178,7 +178,7 @@ def test_standardised_distances_do_not_depend_on_linear_maps():
 def test_penalty_of_scores_equals_the_mean_optimism_in_pure_noise(stage):
     """The penalty is the expected difference in log-likelihood between fitted and new points."""
     n_each, n_dims, rng = 15, 3, np.random.default_rng(0)
-    batch = starts.Batch.of(
+    batch = starts.Batch.build(
         rng.normal(size=(2 * n_each, n_dims)), SideInformation.build(2 * n_each), 2, "full"
     )
     gains = []
@@ -204,7 +204,7 @@ def test_penalty_of_scores_equals_the_mean_optimism_in_pure_noise(stage):
 def test_split_and_merge_changes_three_components():
     rng = np.random.RandomState(0)
     X, y = draw_groups(np.random.default_rng(0), 60, 2, 4)
-    batch = starts.Batch.of(X, SideInformation.build(60), 4, "full")
+    batch = starts.Batch.build(X, SideInformation.build(60), 4, "full")
     r = np.eye(4)[y].T
     moves = starts.split_and_merge(batch, r, 12, rng)
     assert moves.shape == (4, 12, 60)
