@@ -173,5 +173,8 @@ def test_readme_prints_the_stored_ratios_of_times():
     large = format_range("default", ten, (30_000, 300_000))
     small = format_range("default", ten, (300, 3000))
     kmeans = format_range("kmeans", "GaussianMixture", (300, 3000, 30_000, 300_000))
-    assert f"it takes {large} from 30,000 points on and {small} below" in text
+    assert (
+        f"It takes {large} times as long as `GaussianMixture(n_init=10)` for 30,000 points" in text
+    )
+    assert f"and {small} times for fewer" in text
     assert f"a fit takes {kmeans} times as long as" in text
