@@ -101,7 +101,7 @@ mutants: $(READY) ## find branches that no test takes, and mistakes that none no
 
 versions: $(READY) ## quick tests with the lowest versions allowed (RESOLUTION=highest: the newest)
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python _build/versions
-	$(BIN)/uv pip compile --quiet --python _build/versions --resolution $(RESOLUTION) \
+	$(BIN)/uv pip compile --quiet --python _build/versions --resolution $(RESOLUTION) --upgrade \
 	    --extra tests pyproject.toml -o _build/versions.txt
 	$(BIN)/uv pip install --quiet --python _build/versions -r _build/versions.txt -e .
 	_build/versions/bin/python -m pytest @tests/all.args -m "not slow" $(UNIT)
