@@ -1,4 +1,8 @@
-"""List the package's subpackages, their files, public names, and the chapters that import them."""
+"""List the subpackages of the package, their files and public names, and the chapters using them.
+
+``tools/api.py`` turns these lists into the API pages. A ``Name`` is anything with an entry on such
+a page: a module, a class, a function or a constant.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ from pkgutil import iter_modules
 from typing import NamedTuple
 
 from covered import chapter_paths
-from imported import find, imported
+from imported import resolve, used_names
 
-# In the order in which they are read; what is not named here comes after them, by its own name.
+# Titles of the subpackages, in the order of the API pages. Others follow, titled by their names.
 TITLES = {
     "primer": "The primer: every algorithm by hand",
     "mixture": "Mixtures",
@@ -37,23 +41,23 @@ TITLES = {
 
 
 class Name(NamedTuple):
-    """Something with an entry."""
+    """A module, class, function or constant that has an entry on an API page."""
 
     name: str
-    """In full, as its entry is called: ``cgmm.mixture.em``."""
+    """Full name, e.g. ``cgmm.mixture.em``."""
     role: str
-    """How Sphinx calls its kind: class, exc, func, data, mod."""
+    """Sphinx role that links to it: class, exc, func, data or mod."""
     home: str
-    """The module that defines it."""
+    """Name of the module that defines it."""
 
     @property
     def short(self) -> str:
-        """The name without what holds it."""
+        """Last part of the full name, e.g. ``em``."""
         return self.name.rpartition(".")[2]
 
     @property
     def link(self) -> str:
-        """The short name, leading to the entry."""
+        """Role that shows the short name and links to the entry."""
         return f":py:{self.role}:`~{self.name}`"
 
 
@@ -63,38 +67,39 @@ class Subpackage(NamedTuple):
     itself: Name
     files: tuple[Name, ...]
     classes: tuple[Name, ...]
-    """Those that the subpackage offers."""
+    """Public classes of the subpackage."""
     others: tuple[Name, ...]
-    """Functions that the subpackage offers, and constants that are documented wherever they are."""
+    """Public functions of the subpackage, and all documented constants of its files."""
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Title of the subpackage's page."""
         return TITLES.get(self.itself.short, self.itself.short.replace("_", " ").capitalize())
 
     @property
     def with_pages(self) -> list[Name]:
-        """Files with public names of their own."""
+        """Files that have a page, because they have public names of their own."""
         return [file for file in self.files if names_of_file(file)]
 
     @property
     def without_pages(self) -> list[Name]:
-        """All other files."""
+        """Files without a page of their own."""
         return [file for file in self.files if not names_of_file(file)]
 
 
 @cache
 def subpackages() -> list[Subpackage]:
-    """Every subpackage of the package, those of ``TITLES`` first."""
-    there = {module.name for module in iter_modules(find("cgmm").__path__)} - {"__main__"}
-    return [_subpackage(name) for name in sorted(there, key=[*TITLES, *sorted(there)].index)]
+    """Return all subpackages of the package, those of ``TITLES`` first."""
+    names = {module.name for module in iter_modules(resolve("cgmm").__path__)} - {"__main__"}
+    return [_load_subpackage(name) for name in sorted(names, key=[*TITLES, *sorted(names)].index)]
 
 
-def _subpackage(short: str) -> Subpackage:
+def _load_subpackage(short: str) -> Subpackage:
+    """Return the subpackage of this short name with its files and public names."""
     name = f"cgmm.{short}"
-    inside = iter_modules(getattr(find(name), "__path__", ()))
-    files = tuple(Name(f"{name}.{file.name}", "mod", name) for file in inside)
-    public = _public(name)
+    modules = iter_modules(getattr(resolve(name), "__path__", ()))
+    files = tuple(Name(f"{name}.{file.name}", "mod", name) for file in modules)
+    public = _public_names(name)
     subpackage = Subpackage(
         Name(name, "mod", "cgmm"),
         files,
@@ -109,24 +114,24 @@ def _subpackage(short: str) -> Subpackage:
 
 @cache
 def reruns() -> list[Name]:
-    """Return the package of the papers' experiments, then its modules."""
-    inside = sorted(module.name for module in iter_modules(find("reruns").__path__))
-    files = [f"reruns.{name}" for name in inside if name != "__main__"]
+    """Return the names of the papers' experiments: the package ``reruns``, then its modules."""
+    modules = sorted(module.name for module in iter_modules(resolve("reruns").__path__))
+    files = [f"reruns.{name}" for name in modules if name != "__main__"]
     return [Name(name, "mod", name) for name in ["reruns", *files]]
 
 
 @cache
 def names_of_file(file: Name) -> tuple[Name, ...]:
-    """The public names of a file that has some of its own, its documented constants included."""
-    public = _public(file.name)
+    """Return the public names and documented constants of a file; () without ``__all__``."""
+    public = _public_names(file.name)
     return (*public, *constants(file)) if public else ()
 
 
-def _public(module: str) -> list[Name]:
-    """Classes and functions in the ``__all__`` of a module."""
+def _public_names(module: str) -> list[Name]:
+    """Return the classes and functions that the ``__all__`` of a module lists."""
     found = []
-    for short in getattr(find(module), "__all__", ()):
-        thing = getattr(find(module), short)
+    for short in getattr(resolve(module), "__all__", ()):
+        thing = getattr(resolve(module), short)
         if inspect.isclass(thing):
             role = "exc" if issubclass(thing, BaseException) else "class"
         elif inspect.isfunction(inspect.unwrap(thing)):
@@ -138,15 +143,15 @@ def _public(module: str) -> list[Name]:
 
 
 def constants(module: Name) -> list[Name]:
-    """Constants that a docstring follows where they are assigned."""
-    return [Name(f"{module.name}.{one}", "data", module.name) for one in _documented(module.name)]
+    """Return the constants of a module that have a docstring below their assignment."""
+    return [Name(f"{module.name}.{one}", "data", module.name) for one in _docstrings(module.name)]
 
 
 @cache
-def _documented(module: str) -> dict[str, str]:
-    """Names at the top level of a file that a docstring follows, with that docstring."""
+def _docstrings(module: str) -> dict[str, str]:
+    """Return {name: docstring} of the documented public constants of a module."""
     found = {}
-    for statement, after in pairwise(ast.parse(inspect.getsource(find(module))).body):
+    for statement, after in pairwise(ast.parse(inspect.getsource(resolve(module))).body):
         is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         if is_text and isinstance(statement, ast.Assign | ast.AnnAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
@@ -154,36 +159,36 @@ def _documented(module: str) -> dict[str, str]:
     return {name: text for name, text in found.items() if not name.startswith("_")}
 
 
-# ------------------------------------------------------------------------------ what is said of it
+# ------------------------------------------------------------------------------ facts about a name
 
 
 def first_sentence(one: Name) -> str:
-    """Return the docstring's first sentence."""
+    """Return the first sentence of a name's docstring."""
     if one.role == "data":
-        text = _documented(one.home)[one.short]
+        text = _docstrings(one.home)[one.short]
     else:
-        text = inspect.getdoc(find(one.name)) or ""
+        text = inspect.getdoc(resolve(one.name)) or ""
     paragraph = " ".join(text.partition("\n\n")[0].split()).removesuffix("::").rstrip(":")
-    # Elsewhere a reference is found by its full name alone.
+    # Sphinx cannot resolve short references outside the module, so show these as literals.
     paragraph = re.sub(r":\w+:`(?!~?cgmm\.)([\w.]+)`", r"``\1``", paragraph)
     return re.split(r"(?<=\w{2}\.)\s+(?=[A-Z])", paragraph, maxsplit=1)[0]
 
 
 def is_estimator(one: Name) -> bool:
-    """True for an estimator that most users need."""
-    return one.short in find("cgmm").__all__ and hasattr(find(one.name), "fit")
+    """Return whether a name is an estimator that can be imported from ``cgmm`` itself."""
+    return one.short in resolve("cgmm").__all__ and hasattr(resolve(one.name), "fit")
 
 
 def chapters_of(one: Name) -> list[str]:
-    """The stems of the chapters that import it, from wherever."""
-    return _chapters()[one.short, id(find(one.name))]
+    """Return the file names, without suffix, of the chapters that import a name."""
+    return _chapters_by_name()[one.short, id(resolve(one.name))]
 
 
 @cache
-def _chapters() -> dict[tuple[str, int], list[str]]:
-    """Return the chapters that import a thing of this short name."""
+def _chapters_by_name() -> dict[tuple[str, int], list[str]]:
+    """Return {(short name, id of the object): file names of the chapters that import it}."""
     found = defaultdict(list)
     for path in chapter_paths():
-        for short, thing in {(name.rpartition(".")[2], id(find(name))) for name in imported(path)}:
-            found[short, thing].append(path.stem)
+        for key in {(name.rpartition(".")[2], id(resolve(name))) for name in used_names(path)}:
+            found[key].append(path.stem)
     return found

@@ -1,4 +1,7 @@
-"""The installed Chromium: tests look at pages with it, slides and papers are printed by it."""
+"""Find and start the installed Chromium.
+
+Tests open pages in it; slides, papers, the PDF and the EPUB are laid out and printed with it.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Whatever a page asks for, no name resolves; loopback needs no name.
+    # No host name resolves, so that pages cannot reach any network except this machine.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
 MISSING = "no Chromium found: install it (Debian: apt install chromium) or set CGMM_CHROMIUM"
 
 
 def find() -> str | None:
-    """Path of a Chromium, if there is one."""
+    """Return the path of an installed Chromium, or None."""
     return os.environ.get("CGMM_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def launch(engine: Playwright) -> Browser:
-    """Start it without a window and cut off from every network."""
+    """Start Chromium without a window and without access to the network."""
     found = find()
     if found is None:
         raise SystemExit(MISSING)

@@ -1,10 +1,11 @@
-"""Write the page book/comparisons.md: what the papers print beside what we find.
+"""Write the page book/comparisons.md, which compares printed results with our reruns.
 
     python tools/comparisons.py
 
-The claims are book/_data/comparisons.toml, the numbers follow from book/_data/replication. A
-verdict that is written down and does not follow is an error: what the page says about it would be
-wrong too. A chapter links to one figure by its label, as in {ref}`Figure 5 <comparisons-lu2007-5>`.
+The claims and their verdicts are in book/_data/comparisons.toml, our results in
+book/_data/replication. A verdict that does not follow from the results is an error, because the
+explanation beside it would be wrong too. Chapters link to a figure by its label, as in
+{ref}`Figure 5 <comparisons-lu2007-5>`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from errata import HEADINGS
-from pages import BOOK, table
+from pages import BOOK, markdown_table
 
 from reruns.verdicts import (
     KINDS,
@@ -42,7 +43,7 @@ WORDS = {
     "not": "Not reproduced",
     "not tested": "Not tested",
 }
-ON = {
+DATA = {
     "the papers' data": "The papers' data",
     "our choice of data": "Our choice of data",
     "rebuilt": "Rebuilt data",
@@ -50,8 +51,8 @@ ON = {
 }
 BOUNDS = {"above": "at least {}", "below": "at most {}", "near": "near {}"}
 FAILS = "; does not hold"
-# Columns whose values speak for themselves.
-PLAIN = {"data", "method", "quantity"}
+# Values of these columns are shown without the name of the column.
+UNNAMED_COLUMNS = {"data", "method", "quantity"}
 INTRODUCTION = """\
 # The papers and our reruns
 
@@ -96,21 +97,21 @@ data: they test the program.
 
 
 class Judged(NamedTuple):
-    """A claim, and what follows from the results."""
+    """A claim with the verdict that follows from the results."""
 
     claim: Comparison
     judgement: JudgedClaim
     again: JudgedClaim | None = None
-    """The same from the package's default start, if it was run."""
+    """Verdict if EM starts as the package does by default; None if that was not run."""
 
 
 def main() -> None:
-    """Run from the command line."""
-    PAGE.write_text(page(load()), encoding="utf8")
+    """Write the page."""
+    PAGE.write_text(build_page(load_claims()), encoding="utf8")
 
 
-def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
-    """Every claim with its judgement; ValueError if other verdicts are written down."""
+def load_claims(claims: list[Comparison] | None = None, results: Path = RESULTS) -> list[Judged]:
+    """Return all claims with their verdicts; raise ValueError if the table has other verdicts."""
     claims = read_comparisons(TABLE) if claims is None else claims
     judged = [
         Judged(*one, from_the_default_start(one[0], results)) for one in judge_all(claims, results)
@@ -121,137 +122,146 @@ def load(claims: list[Comparison] | None = None, results: Path = RESULTS) -> lis
     return judged
 
 
-def page(judged: list[Judged]) -> str:
-    """The page's text."""
-    parts = [INTRODUCTION, summary(judged)]
-    for paper, of_paper in grouped(judged, "paper").items():
+def build_page(judged: list[Judged]) -> str:
+    """Return the text of the page."""
+    parts = [INTRODUCTION, build_summary(judged)]
+    for paper, of_paper in group_claims(judged, "paper").items():
         parts.append(f"(comparisons-{paper})=\n## {HEADINGS[paper]}\n\n{{cite:t}}`{paper}`.\n")
-        for figure, ours in grouped(of_paper, "figure").items():
+        for figure, ours in group_claims(of_paper, "figure").items():
             many = "s" if " " in figure else ""
-            parts.append(f"({label(paper, figure)})=\n### Figure{many} {figure}\n")
-            parts.append(table([("Claim", "What we find"), *map(_row, ours)]))
+            parts.append(f"({section_label(paper, figure)})=\n### Figure{many} {figure}\n")
+            parts.append(markdown_table([("Claim", "What we find"), *map(_format_row, ours)]))
     return "\n".join(parts)
 
 
-def grouped(judged: Iterable[Judged], field: str) -> dict[str, list[Judged]]:
-    """Claims by paper or figure, both in the order in which they first come."""
+def group_claims(judged: Iterable[Judged], field: str) -> dict[str, list[Judged]]:
+    """Group claims by paper or figure, in the order of their first occurrence."""
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(getattr(one.claim, field), []).append(one)
     return groups
 
 
-def label(paper: str, figure: str) -> str:
-    """Return the link to the claims about a figure."""
+def section_label(paper: str, figure: str) -> str:
+    """Return the label of the section about a figure of a paper."""
     return f"comparisons-{paper}-{figure.replace(' ', '-')}"
 
 
-def summary(judged: list[Judged]) -> str:
-    """Return the numbers of sentences by verdict, and the figures whose claims disagree."""
+def build_summary(judged: list[Judged]) -> str:
+    """Return the counts of verdicts, and the figures with claims that were not reproduced."""
     sentences = by_sentence(one[:2] for one in judged)
     lines = []
-    for paper, of_paper in grouped(judged, "paper").items():
-        figures = grouped((one for one in of_paper if one.judgement.verdict == "not"), "figure")
-        links = ", ".join(f"{{ref}}`{figure} <{label(paper, figure)}>`" for figure in figures)
+    for paper, of_paper in group_claims(judged, "paper").items():
+        figures = group_claims(
+            (one for one in of_paper if one.judgement.verdict == "not"), "figure"
+        )
+        links = ", ".join(
+            f"{{ref}}`{figure} <{section_label(paper, figure)}>`" for figure in figures
+        )
         lines += [f"- {HEADINGS[paper]}, Figure {links}"] * bool(figures)
-    counts = _counts(
-        "Data", {ON[kind]: [v for k, v in sentences.values() if k == kind] for kind in KINDS}
+    counts = _format_counts(
+        "Data", {DATA[kind]: [v for k, v in sentences.values() if k == kind] for kind in KINDS}
     )
     papers = {
         HEADINGS[paper]: [v for (of, *_), (_, v) in sentences.items() if of == paper]
-        for paper in grouped(judged, "paper")
+        for paper in group_claims(judged, "paper")
     }
-    counts += ["", *_counts("Paper", papers)]
+    counts += ["", *_format_counts("Paper", papers)]
     if lines:
         lines = ["Those that were not reproduced are among the claims of", "", *lines]
-    return "\n".join([in_a_sentence(judged), "", *counts, "", *lines, ""])
+    return "\n".join([summarise_in_a_sentence(judged), "", *counts, "", *lines, ""])
 
 
-def in_a_sentence(judged: list[Judged]) -> str:
-    """Return the numbers of sentences, by the data that they were judged on."""
+def summarise_in_a_sentence(judged: list[Judged]) -> str:
+    """Return a sentence with the counts of verdicts for each kind of data."""
     sentences = by_sentence(one[:2] for one in judged)
     phrases = []
     for kind in KINDS:
         count = Counter(verdict for of, verdict in sentences.values() if of == kind)
         words = ", ".join(f"{count[v]} {WORDS[v].lower()}" for v in VERDICTS if count[v])
-        phrases.append(f"{ON[kind][0].lower()}{ON[kind][1:]}, {count.total()}: {words}")
+        phrases.append(f"{DATA[kind][0].lower()}{DATA[kind][1:]}, {count.total()}: {words}")
     return (
         f"{len(sentences)} sentences, some of which have several readings or parts ({len(judged)} "
         f"claims in all). {'; '.join(phrases).capitalize()}."
     )
 
 
-def _counts(of: str, groups: dict[str, list[str]]) -> list[str]:
-    """A table of verdicts, a row a group."""
+def _format_counts(of: str, groups: dict[str, list[str]]) -> list[str]:
+    """Return a Markdown table with the counts of verdicts in each group."""
     rows = [(of, *WORDS.values()), ("---", *["--:"] * len(WORDS))]
     for name, verdicts in groups.items():
         rows.append((name, *(str(verdicts.count(v)) for v in WORDS)))
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def _row(judged: Judged) -> tuple[str, str]:
+def _format_row(judged: Judged) -> tuple[str, str]:
+    """Return the cells of a claim's row: what is claimed, and what we find."""
     claim, (verdict, found), again = judged
-    bound = BOUNDS[claim.claim].format(_plain(claim.bound))
-    tolerance = f", tolerance {_plain(claim.tolerance)}" if claim.tolerance else ""
+    bound = BOUNDS[claim.claim].format(_format_number(claim.bound))
+    tolerance = f", tolerance {_format_number(claim.tolerance)}" if claim.tolerance else ""
     printed = re.sub(r"-(?=\d)", "−", claim.printed)
-    left = [_sentence(claim.quantity), f"*Printed:* {printed.removesuffix('.')}."]
+    left = [_to_sentence(claim.quantity), f"*Printed:* {printed.removesuffix('.')}."]
     left += [f"*Read as:* {claim.reading}."] * bool(claim.reading)
     left += [f"*In its place:* {claim.instead}."] * bool(claim.instead)
-    left.append(f"*Agrees if* {bound}{tolerance}. *On* {ON[claim.data].lower()}.")
+    left.append(f"*Agrees if* {bound}{tolerance}. *On* {DATA[claim.data].lower()}.")
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
-    right = [f"**{WORDS[verdict]}**{holding}. {_realisations(found)}."]
-    right += [_group(claim, one) for one in found]
-    right += [_again(claim, again)] if again else []
+    right = [f"**{WORDS[verdict]}**{holding}. {_format_realisations(found)}."]
+    right += [_format_result(claim, one) for one in found]
+    right += [_format_default_start(claim, again)] if again else []
     return "<br>".join(left), "<br>".join(right + [claim.why] * bool(claim.why))
 
 
-def _again(claim: Comparison, judgement: JudgedClaim) -> str:
-    """Return the verdict on the same claim if mixtures begin at the default start."""
+def _format_default_start(claim: Comparison, judgement: JudgedClaim) -> str:
+    """Return the text on the verdict if EM starts as the package does by default."""
     found = judgement.found
     holding = f", in {sum(f.holds for f in found)} of {len(found)}" if len(found) > 1 else ""
-    failing = "; ".join(_group(claim, one).removesuffix(FAILS) for one in found if not one.holds)
+    groups = (_format_result(claim, one) for one in found if not one.holds)
+    failing = "; ".join(group.removesuffix(FAILS) for group in groups)
     text = f"*From the default start:* {WORDS[judgement.verdict].lower()}{holding}"
     numbers = f" ({failing})" if failing else ""
-    return f"{text}, {_realisations(found)}{numbers}."
+    return f"{text}, {_format_realisations(found)}{numbers}."
 
 
-def _sentence(words: str) -> str:
-    # f½ is a symbol and stays small.
+def _to_sentence(words: str) -> str:
+    """Return words as a sentence, with a capital and a full stop."""
+    # The symbol f½ is always lower case.
     words = words if words.startswith("f½") else words[0].upper() + words[1:]
     return f"{words.removesuffix('.')}."
 
 
-def _realisations(found: list[Found]) -> str:
-    """Return how many realisations there are, and how many failed."""
+def _format_realisations(found: list[Found]) -> str:
+    """Return the text on the number of realisations, as a range if groups differ."""
     numbers = sorted({one.n + one.n_failed for one in found})
     several = "–".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
     text = f"{several} realisation{'s' * (numbers[-1] > 1)}"
     return text + (" each" if len(found) > 1 else "")
 
 
-def _group(claim: Comparison, found: Found) -> str:
+def _format_result(claim: Comparison, found: Found) -> str:
+    """Return the text on our result for one group of a claim, e.g. one data set."""
     columns = [*claim.by, *[claim.steps] * bool(claim.steps)]
     names = [
-        value if column in PLAIN else f"{column} {value}".replace("_", " ")
+        value if column in UNNAMED_COLUMNS else f"{column} {value}".replace("_", " ")
         for column, value in zip(columns, found.group, strict=True)
     ]
     head = f"{', '.join(names)}: " if names else ""
     failed = f"; {found.n_failed} failed" if found.n_failed else ""
     wrong = "" if found.holds else FAILS
-    return f"{head}{quantity(found.mean, found.standard_error)}{failed}{wrong}"
+    return f"{head}{format_estimate(found.mean, found.standard_error)}{failed}{wrong}"
 
 
-def quantity(mean: float, error: float) -> str:
-    """A mean to two digits of its standard error, and to four decimals at most."""
+def format_estimate(mean: float, error: float) -> str:
+    """Return "mean ± error", rounded to two digits of the error and to at most four decimals."""
     if math.isnan(mean):
         return "none"
     if math.isnan(error) or error < 1e-9:
-        return _plain(float(f"{mean:.4g}"))
+        return _format_number(float(f"{mean:.4g}"))
     digits = min(4, max(0, 1 - math.floor(math.log10(error))))
     return f"{mean:.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
-def _plain(number: float) -> str:
+def _format_number(number: float) -> str:
+    """Return a number as text, with a minus sign in place of a hyphen."""
     return f"{number:g}".replace("-", "−")
 
 

@@ -1,13 +1,13 @@
 """Find the equations that a chapter covers: those of its line **Covers** and those it cites.
 
-The line stands in a chapter's first cell. It is read clause by clause; clauses are parted by
-semicolons. In each, as in
+The line is in the first cell of a chapter. Its clauses are separated by semicolons, for example
 
     {cite:t}`shental2003`, §2.1 (eqs. 1 to 7), §2.2 up to eq. (9)
 
-equations count that are named, and all those of a section (and its subsections, unless some of
-these are named too) of which none is named. "The opening of §2" and "§3's teachers" are parts of
-a section and count for nothing but themselves.
+A clause covers the equations that it names. If it names a section but none of the section's
+equations, it covers all of them, including those of subsections, unless subsections are named too.
+Parts of a section, as in "the opening of §2" or "§3's teachers", do not add the section's
+equations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from equation_grammar import IDENTIFIER, IDENTIFIERS, TagError, parse
+from equation_grammar import IDENTIFIER, IDENTIFIERS, TagError, parse_tag
 from equation_tags import Name
 from pages import BOOK, ROOT
 
@@ -35,48 +35,47 @@ PLURALS = {"equations": "eqs.", "Equations": "eqs.", "Algorithms": "Algs.", "App
 
 
 def chapter_paths() -> list[Path]:
-    """The chapters in the table of contents."""
+    """Return the paths of the chapters that the table of contents lists."""
     contents = (ROOT / "_toc.yml").read_text(encoding="utf8")
     return [BOOK / f"{stem}.ipynb" for stem in re.findall(r"file: book/(\d\d_\w+)", contents)]
 
 
-def covered(path: Path, table: dict) -> set[Name]:
-    """Return the set of (source, kind, identifier) that a chapter covers; refuse unknown ones."""
+def covered_equations(path: Path, table: dict) -> set[Name]:
+    """Return the (source, kind, identifier) that a chapter covers; raise TagError if unknown."""
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     words = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     try:
-        return covers(words, table) | cited(words, table)
+        return find_covered(words, table) | find_cited(words, table)
     except TagError as error:
         raise TagError(f"{path.name}: {error}") from None
 
 
-def covers(words: str, table: dict) -> set[Name]:
-    """Return the equations that the line **Covers** names."""
+def find_covered(words: str, table: dict) -> set[Name]:
+    """Return the set of (source, kind, identifier) that the line **Covers** names."""
     line = re.search(r"\*\*Covers\*\*(.*?)(?:\n\s*\n|\Z)", words, re.DOTALL)
     found: set[Name] = set()
     source = ""
-    for clause in plain(line[1] if line else "").split(";"):
+    for clause in normalise_references(line[1] if line else "").split(";"):
         named = [key for key in re.findall(r"\{cite:\w+\}`(\w+)`", clause) if key in table]
         source = named[0] if named else source
         if source:
-            found |= {(source, *one) for one in _clause(source, clause, table)}
+            found |= {(source, *one) for one in _parse_clause(source, clause, table)}
     return found
 
 
-def cited(words: str, table: dict) -> set[Name]:
-    """Equations cited in the text: ``{cite:p}`lu2007`, eq. 3.1``, or eq. 3.1 of somebody."""
+def find_cited(words: str, table: dict) -> set[Name]:
+    """Return the equations cited in the text, as in ``{cite:p}`lu2007`, eq. 3.1``."""
     found = set()
-    for match in CITED.finditer(plain(words)):
+    for match in CITED.finditer(normalise_references(words)):
         source = match["source"] or match["of"]
         if source in table:
-            found |= {
-                (source, *one) for one in _named(source, match["after"] or match["before"], table)
-            }
+            listed = match["after"] or match["before"]
+            found |= {(source, *one) for one in _parse_list(source, listed, table)}
     return found
 
 
-def plain(words: str) -> str:
-    """Words as tags have them: no escapes, no numbers in parentheses, "eqs." for equations."""
+def normalise_references(words: str) -> str:
+    """Write references as in tags: "eqs. 1 and 2" instead of "equations (1) and (2)"."""
     words = re.sub(r"\s+", " ", words).replace(r"\*", "*")
     words = re.sub(rf"\(({IDENTIFIER})\)", r"\1", words)
     for full, short in (PLURALS | WORDS).items():
@@ -84,21 +83,22 @@ def plain(words: str) -> str:
     return words
 
 
-def _named(source: str, listed: str, table: dict) -> set[tuple[str, str]]:
-    references = parse(f"[{source}, {listed}]", table)
+def _parse_list(source: str, listed: str, table: dict) -> set[tuple[str, str]]:
+    """Return the set of (kind, identifier) that a list such as "eqs. 1 to 3" names."""
+    references = parse_tag(f"[{source}, {listed}]", table)
     return {(ref.kind, identifier) for ref in references for identifier in ref.identifiers}
 
 
-def _clause(source: str, clause: str, table: dict) -> set[tuple[str, str]]:
-    """Equations, algorithms, sections and slides that a clause on one source names."""
+def _parse_clause(source: str, clause: str, table: dict) -> set[tuple[str, str]]:
+    """Return the set of (kind, identifier) that a clause about one source covers."""
     entry = table[source]
-    found = {("slide", title) for title in _slides(clause, entry)}
+    found = {("slide", title) for title in _find_slides(clause, entry)}
     for match in EQUATIONS.finditer(clause):
-        named = _named(source, match["listed"], table)
-        found |= _up_to(named, entry) if match["limit"] else named
+        named = _parse_list(source, match["listed"], table)
+        found |= _equations_up_to(named, entry) if match["limit"] else named
     homes = {entry["eq"][name]["where"] for kind, name in found if kind == "eq"}
     everything = [*entry.get("sect", {}), *entry.get("app", {})]
-    for section, is_alone in _sections(source, clause, table):
+    for section, is_alone in _find_sections(source, clause, table):
         if any(_is_within(home, section) for home in homes):
             continue
         inside = [one for one in everything if is_alone and _is_within(one, section)] or [section]
@@ -108,13 +108,13 @@ def _clause(source: str, clause: str, table: dict) -> set[tuple[str, str]]:
     return found
 
 
-def _sections(source: str, clause: str, table: dict) -> Iterator[tuple[str, bool]]:
-    """Sections and appendices that are named as a whole; whether none of their own is named too."""
+def _find_sections(source: str, clause: str, table: dict) -> Iterator[tuple[str, bool]]:
+    """Yield each section named as a whole, and whether no subsection of it is named."""
     named, partly = set(), set()
     for match in SECTION.finditer(clause):
         word = "App" if match["sign"].startswith("App") else "sect"
         plural = "s" if re.search(" |,", match["ids"]) else ""
-        ids = {name for _, name in _named(source, f"{word}{plural}. {match['ids']}", table)}
+        ids = {name for _, name in _parse_list(source, f"{word}{plural}. {match['ids']}", table)}
         (partly if match["part"] or match["whose"] else named).update(ids)
     for section in named:
         others = (named | partly) - {section}
@@ -122,19 +122,20 @@ def _sections(source: str, clause: str, table: dict) -> Iterator[tuple[str, bool
 
 
 def _is_within(name: str, section: str) -> bool:
+    """Return whether a section is the given section or one of its subsections."""
     return name == section or name.startswith(f"{section}.")
 
 
-def _up_to(named: set[tuple[str, str]], entry: dict) -> set[tuple[str, str]]:
-    """The equations of the same section up to these."""
+def _equations_up_to(named: set[tuple[str, str]], entry: dict) -> set[tuple[str, str]]:
+    """Return the equations of a section up to the named one."""
     (_, last), *_ = named
     where = entry["eq"][last]["where"]
     order = [name for name, one in entry["eq"].items() if _is_within(one["where"], where)]
     return {("eq", name) for name in order[: order.index(last) + 1]}
 
 
-def _slides(clause: str, entry: dict) -> set[str]:
-    """Slides of which the clause has the title, with those within; "up to" one: all before it."""
+def _find_slides(clause: str, entry: dict) -> set[str]:
+    """Return the titles of the slides that a clause names; "up to" includes all slides before."""
     titles, found = list(entry.get("slide", {})), set()
     for n, title in enumerate(titles):
         name = re.escape(title.removeprefix("The "))

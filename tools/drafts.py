@@ -1,8 +1,9 @@
-"""Explorers in draft: every sentence, and a picture for each value of each control.
+"""Make explorers draw fewer pictures, which saves time in the quick tests of the chapters.
 
-An explorer draws a picture for each combination of its controls, six hundred in the book. Drawing
-is a fifth of the time in which the chapters run, and of the pictures nothing is compared: the quick
-tests draw as many as show each value once. What is said of each combination is said.
+An explorer draws a picture for each combination of its controls, six hundred in the book. This
+takes a fifth of the time in which the chapters run, although no test compares the pictures. In
+draft mode an explorer draws enough pictures to show each value of each control once. It still
+writes the description of every combination.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from cgmm.explore.controls import Frame
 
 
 def draw_in_draft() -> None:
-    """From here on, in this process."""
-    whole = explorer.draw_frame
-    shown: dict[Callable[..., Any], set[tuple[str, int]]] = {}
-    last: dict[Callable[..., Any], Frame] = {}
+    """Switch all explorers of this process to draft mode."""
+    draw_frame = explorer.draw_frame
+    drawn_values: dict[Callable[..., Any], set[tuple[str, int]]] = {}
+    last_frames: dict[Callable[..., Any], Frame] = {}
 
-    def draft(
+    def draw_if_new(
         draw: Callable[..., Any], describe: Callable[..., str], values: Mapping[str, Any],
-        *how: Any,
+        *options: Any,
     ) -> Frame:  # fmt: skip
-        new = {(name, id(value)) for name, value in values.items()}
-        if new <= shown.setdefault(draw, set()):
-            return last[draw]._replace(text=describe(**values))
-        shown[draw] |= new
-        last[draw] = whole(draw, describe, values, *how)
-        return last[draw]
+        shown_now = {(name, id(value)) for name, value in values.items()}
+        if shown_now <= drawn_values.setdefault(draw, set()):
+            return last_frames[draw]._replace(text=describe(**values))
+        drawn_values[draw] |= shown_now
+        last_frames[draw] = draw_frame(draw, describe, values, *options)
+        return last_frames[draw]
 
-    explorer.draw_frame = draft
+    explorer.draw_frame = draw_if_new

@@ -1,14 +1,13 @@
-"""The whole book as an EPUB: ``python tools/epub.py [--site DIR] [--out FILE]``.
+"""Write the whole book as an EPUB: ``python tools/epub.py [--site DIR] [--out FILE]``.
 
-The same pages as the paper edition, and laid out by the same book/_static/paper.js: folds are open,
-solutions stand at the end of their chapters, code that only draws is left out. Formulas become the
-MathML that MathJax writes beside each of them, in the lines of a narrow page; live figures are
-pictures of themselves.
+The EPUB has the same pages as the PDF, laid out by the same script book/_static/paper.js: folded
+parts are open, solutions are at the end of their chapters, and code that only draws is left out.
+Formulas are taken from the MathML that MathJax writes beside each of them, with line breaks for a
+narrow page. Live figures are replaced by screenshots.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 import tempfile
@@ -21,18 +20,18 @@ from urllib.parse import unquote, urlparse
 
 import epub_parts
 import pdf_pages
-from editions import Address, EditedPage, address, names_by_part, offer, open_page
+from editions import Address, EditedPage, list_pages, open_page, resolve_url, run_tool
 from PIL import Image
 from playwright.sync_api import Page
 from pygments.formatters import HtmlFormatter
 from typeset import browser_page
 
 HERE = Path(__file__).parent
-# Formulas are broken for a column of this width, a small tablet's.
+# Lines of formulas are broken for a column of this width, which suits a small tablet.
 COLUMN = "html .bd-article-container { width: 520px !important; max-width: 520px !important; }"
-# The same sources make the same file.
+# The date is fixed, so that the same sources always give the same file.
 MODIFIED = "2026-01-01T00:00:00Z"
-LINK = re.compile(r'<a\b(?P<said>[^>]*?) href="(?P<url>[^"]*)"(?P<more>[^>]*)>')
+LINK = re.compile(r'<a\b(?P<before>[^>]*?) href="(?P<url>[^"]*)"(?P<after>[^>]*)>')
 PICTURE = re.compile(r'(?<= src=")file:[^"]*(?=")')
 LIVE = ".bd-article .cgmm-live-stage"
 
@@ -41,7 +40,7 @@ Images = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Chapter(EditedPage):
-    """With the element that holds its text."""
+    """A page of the EPUB; ``body`` is the HTML of its text."""
 
     body: str
 
@@ -58,11 +57,11 @@ class Chapter(EditedPage):
 
 
 def read_chapter(page: Page, site: Path, part: str, name: str, images: Images) -> Chapter:
-    """Lay a page out for paper, and take from it what a book has."""
+    """Lay a page of the site out for paper, and return its text; images are added to ``images``."""
     sections = open_page(page, site, name)
     page.add_style_tag(content=COLUMN)
     for stage in page.locator(LIVE).all():
-        still = keep(stage.screenshot(), images)
+        still = add_png(stage.screenshot(), images)
         stage.evaluate("(stage, name) => { stage.dataset.still = name; }", still)
     page.evaluate("layForPaper()")
     body = page.evaluate((HERE / "epub_page.js").read_text(encoding="utf8"))
@@ -71,10 +70,10 @@ def read_chapter(page: Page, site: Path, part: str, name: str, images: Images) -
 
 
 def copy_image(url: str, images: Images) -> str:
-    """Keep an image of the site under a name of its own; a frame of an explorer becomes a PNG."""
+    """Add an image of the site to ``images``, frames of explorers as PNG; return its name."""
     path = Path(unquote(urlparse(unescape(url)).path))
     if path.suffix == ".svg":
-        images[path.name] = in_its_colours(path.read_text(encoding="utf8")).encode()
+        images[path.name] = make_svg_portable(path.read_text(encoding="utf8")).encode()
         return path.name
     if path.suffix == ".png":
         images[path.name] = path.read_bytes()
@@ -82,25 +81,25 @@ def copy_image(url: str, images: Images) -> str:
     content = io.BytesIO()
     with Image.open(path) as image:
         image.convert("RGB").quantize(256).save(content, "PNG", optimize=True)
-    return keep(content.getvalue(), images)
+    return add_png(content.getvalue(), images)
 
 
-def in_its_colours(text: str) -> str:
-    """An SVG with colours in the place of their names and links as of old, for every reader."""
+def make_svg_portable(text: str) -> str:
+    """Replace CSS variables and ``href`` in an SVG, because many e-book readers know neither."""
     colours = dict(re.findall(r"(--c\d+):(#\w+)", text.partition(":root:target")[0]))
     text = re.sub(r"var\((--c\d+)\)", lambda found: colours[found[1]], text)
     return text.replace(' href="#', ' xlink:href="#')
 
 
-def keep(content: bytes, images: Images) -> str:
-    """Keep a picture that has no name."""
+def add_png(content: bytes, images: Images) -> str:
+    """Add a PNG to ``images`` under a name made of its hash, and return the name."""
     name = f"{sha256(content).hexdigest()[:20]}.png"
     images[name] = content
     return name
 
 
-def cover(page: Page, folder: Path) -> bytes:
-    """A picture of the paper edition's cover."""
+def take_cover_picture(page: Page, folder: Path) -> bytes:
+    """Return a screenshot of the cover of the PDF."""
     source = folder / "cover.html"
     front = pdf_pages.cover()
     source.write_text(pdf_pages.PAGE.format(body=front), encoding="utf8")
@@ -111,29 +110,29 @@ def cover(page: Page, folder: Path) -> bytes:
 # ------------------------------------------------------------------------------- linking
 
 
-def link(chapter: Chapter, known: dict[str, Chapter], site: Path) -> str:
-    """The body of a chapter with links into the EPUB or to the web, and no others."""
+def rewrite_links(chapter: Chapter, by_name: dict[str, Chapter], site: Path) -> str:
+    """Return the body of a chapter with links inside the EPUB or to the web; remove all others."""
 
-    def changed(found: re.Match) -> str:
-        target = address(unescape(found["url"]), site)
-        href = target if isinstance(target, str) else place(target, known)
+    def rewrite_link(found: re.Match) -> str:
+        target = resolve_url(unescape(found["url"]), site)
+        href = target if isinstance(target, str) else link_in_epub(target, by_name)
         if not href or not re.match(r"https?:|\w+\.xhtml", href):
-            return f"<a{found['said']}{found['more']}>"
-        return f'<a{found["said"]} href="{escape(href)}"{found["more"]}>'
+            return f"<a{found['before']}{found['after']}>"
+        return f'<a{found["before"]} href="{escape(href)}"{found["after"]}>'
 
-    return LINK.sub(changed, chapter.body)
+    return LINK.sub(rewrite_link, chapter.body)
 
 
-def place(target: Address, known: dict[str, Chapter]) -> str:
-    """Return the place of an address in the EPUB, or nothing if the page is not in it."""
+def link_in_epub(target: Address, by_name: dict[str, Chapter]) -> str:
+    """Return the link to an address in the EPUB, or "" if the EPUB does not have the page."""
     name, id = target
-    if name not in known:
+    if name not in by_name:
         return ""
-    return known[name].file + (f"#{id}" if id in known[name].ids else "")
+    return by_name[name].file + (f"#{id}" if id in by_name[name].ids else "")
 
 
-def contents(chapters: list[Chapter]) -> str:
-    """The table of contents: parts, chapters, their sections."""
+def build_contents(chapters: list[Chapter]) -> str:
+    """Return HTML of the table of contents: parts, chapters and their sections."""
     parts: dict[str, list[str]] = {}
     for chapter in chapters:
         (_, title), *sections = chapter.sections
@@ -156,21 +155,21 @@ def contents(chapters: list[Chapter]) -> str:
 # ------------------------------------------------------------------------------- writing
 
 
-def files(chapters: list[Chapter], images: Images, site: Path) -> dict[str, str | bytes]:
-    """The content of the EPUB by file name."""
-    known = {chapter.name: chapter for chapter in chapters}
+def list_files(chapters: list[Chapter], images: Images, site: Path) -> dict[str, str | bytes]:
+    """Return {file name: content} of the EPUB."""
+    by_name = {chapter.name: chapter for chapter in chapters}
     colours = HtmlFormatter(style="a11y-high-contrast-light").get_style_defs(".highlight")
     style = (HERE / "epub_page.css").read_text(encoding="utf8")
     found: dict[str, str | bytes] = {"style.css": style + colours}
-    found["nav.xhtml"] = epub_parts.PAGE.format(title="Contents", body=contents(chapters))
+    found["nav.xhtml"] = epub_parts.PAGE.format(title="Contents", body=build_contents(chapters))
     for chapter in chapters:
-        title, body = escape(chapter.sections[0][1]), link(chapter, known, site)
+        title, body = escape(chapter.sections[0][1]), rewrite_links(chapter, by_name, site)
         found[chapter.file] = epub_parts.PAGE.format(title=title, body=body)
     return found | {f"images/{name}": content for name, content in sorted(images.items())}
 
 
-def package(chapters: list[Chapter], found: dict[str, str | bytes]) -> str:
-    """The list of everything, and the order in which it is read."""
+def build_package(chapters: list[Chapter], found: dict[str, str | bytes]) -> str:
+    """Return the package document: the list of all files, and the reading order."""
     items = []
     for n, (name, content) in enumerate(found.items()):
         kind = {"png": "image/png", "svg": "image/svg+xml"}.get(name.split(".")[-1])
@@ -191,8 +190,8 @@ def package(chapters: list[Chapter], found: dict[str, str | bytes]) -> str:
     )  # fmt: skip
 
 
-def write(found: dict[str, str | bytes], listing: str, out: Path) -> None:
-    """One archive; its type comes first, and is not compressed."""
+def write_archive(found: dict[str, str | bytes], listing: str, out: Path) -> None:
+    """Write the archive; as EPUB requires, its first entry is the uncompressed media type."""
     parts = {"META-INF/container.xml": epub_parts.CONTAINER, "book/package.opf": listing}
     parts |= {f"book/{name}": content for name, content in found.items()}
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -202,30 +201,18 @@ def write(found: dict[str, str | bytes], listing: str, out: Path) -> None:
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
 
 
-def make(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> list[Chapter]:
-    """Write the EPUB of a built book."""
+def make_epub(site: Path, out: Path, names: list[tuple[str, str]] | None = None) -> list[Chapter]:
+    """Write the EPUB of a built book, and return its pages."""
     site, images = site.resolve(), Images()
     with tempfile.TemporaryDirectory() as folder, browser_page(800, 1100, scale=2) as page:
-        images["cover.png"] = cover(page, Path(folder))
+        images["cover.png"] = take_cover_picture(page, Path(folder))
         chapters = [
-            read_chapter(page, site, part, name, images) for part, name in names or names_by_part()
+            read_chapter(page, site, part, name, images) for part, name in names or list_pages()
         ]
-    found = files(chapters, images, site)
-    write(found, package(chapters, found), out)
+    found = list_files(chapters, images, site)
+    write_archive(found, build_package(chapters, found), out)
     return chapters
 
 
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--site", type=Path, default=Path("_build/html"))
-    parser.add_argument("--out", type=Path, default=Path("_build/html/cgmm.epub"))
-    options = parser.parse_args()
-    chapters = make(options.site, options.out)
-    offer(options.site)
-    megabytes = options.out.stat().st_size / 1e6
-    print(f"{options.out}: {len(chapters)} pages of the book, {megabytes:.1f} MB")
-
-
 if __name__ == "__main__":
-    main()
+    run_tool(__doc__, "cgmm.epub", make_epub)

@@ -1,4 +1,4 @@
-"""Parts of the EPUB other than the pages of the book."""
+"""Templates for the files of the EPUB, which ``tools/epub.py`` fills in."""
 
 CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">

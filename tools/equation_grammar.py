@@ -1,4 +1,4 @@
-"""The grammar of equation tags: comments and docstrings that say which formula they compute.
+"""Parse equation tags, by which comments and docstrings name the equation that they compute.
 
     [shental2003, eq. 9]                     [lu2007, Fig. 5, data set 1]
     [lu2007, eqs. C.16 to C.18]              [barhillel2005, Alg. 2, step 3 and eq. 14]
@@ -8,7 +8,8 @@
     group      := word identifiers                       word in the plural for several
     identifiers:= 9 | 2.15 and 5.2 | 3 to 5 | C.5, C.8, C.14
 
-What a tag may name stands in book/_data/equations.toml, here called the table.
+The equations, sections and figures that a tag may name are listed in book/_data/equations.toml,
+here called the table.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ SEPARATOR = re.compile(r", and |, | and |; ")
 
 
 class TagError(ValueError):
-    """A tag that does not parse, or names nothing."""
+    """Raised for a tag that cannot be parsed, or that names something unknown."""
 
 
 class Tag(NamedTuple):
-    """A tag as it stands in a text."""
+    """A tag found in a text."""
 
     text: str
     line: int
-    """Of its first character, from 1."""
+    """Number of the line in which the tag begins, from 1."""
 
 
 class Reference(NamedTuple):
-    """A reference to an equation, made of a tag or one group of it."""
+    """A parsed group of a tag: identifiers of one kind in one source."""
 
     source: str
     kind: str
@@ -67,34 +68,35 @@ def load_table() -> dict:
 # ---------------------------------------------------------------------------- text to tags
 
 
-def tags(text: str) -> list[Tag]:
-    """Every tag of a text, those broken over two lines too; ``[lu2007]`` alone is a citation."""
+def find_tags(text: str) -> list[Tag]:
+    """Return all tags of a text, also those broken over two lines; ``[lu2007]`` alone is no tag."""
     return [
-        Tag(f"[{match[1]}{_on_one_line(match[2])}]", text.count("\n", 0, match.start()) + 1)
+        Tag(f"[{match[1]}{_join_lines(match[2])}]", text.count("\n", 0, match.start()) + 1)
         for match in TAG.finditer(text)
     ]
 
 
-def _on_one_line(body: str) -> str:
+def _join_lines(body: str) -> str:
+    """Join the lines of a tag, without the comment signs between them."""
     return re.sub(r"\s*\n\s*(?:#\s*)?", " ", body)
 
 
 # ---------------------------------------------------------------------------- tags to references
 
 
-def parse(tag: str, table: dict) -> list[Reference]:
+def parse_tag(tag: str, table: dict) -> list[Reference]:
     """Return the references of a tag, one for each group; ranges follow the order of the table.
 
-    Raises TagError for a tag that does not follow the grammar or names nothing in the table.
+    Raises TagError if the tag does not follow the grammar, or if the table lacks what it names.
     """
     source, body = TAG.fullmatch(tag).groups() if TAG.fullmatch(tag) else ("", "")
     if not body.startswith(", "):
         raise TagError(f"{tag} is no tag: write [source, eq. 1]")
     if source not in table:
-        raise TagError(f"{tag}: no source {source!r}; {nearest(source, table)}")
+        raise TagError(f"{tag}: no source {source!r}; {suggest_names(source, table)}")
     rest, found = body[2:], []
     while rest:
-        reference, end = _first_group(tag, source, rest, table)
+        reference, end = _parse_first_group(tag, source, rest, table)
         found.append(reference)
         gap = SEPARATOR.match(rest, end)
         if end < len(rest) and (not gap or gap.end() == len(rest)):
@@ -103,11 +105,11 @@ def parse(tag: str, table: dict) -> list[Reference]:
     return found
 
 
-def _first_group(tag: str, source: str, rest: str, table: dict) -> tuple[Reference, int]:
-    """The reference at the beginning of the rest, and where it ends."""
+def _parse_first_group(tag: str, source: str, rest: str, table: dict) -> tuple[Reference, int]:
+    """Return the reference with which ``rest`` begins, and the position after it."""
     if titles := TITLES.match(rest):
         named = tuple(re.findall('"([^"]+)"', titles[0]))
-        return _existing(tag, Reference(source, "slide", named), table), titles.end()
+        return _require_known(tag, Reference(source, "slide", named), table), titles.end()
     group = GROUP.match(rest)
     if not group:
         raise TagError(f"{tag}: {rest!r} does not begin like 'eq. 1' or 'sects. 2 and 3'")
@@ -115,36 +117,37 @@ def _first_group(tag: str, source: str, rest: str, table: dict) -> tuple[Referen
     known = list(table[source].get(KINDS[word], {}))
     ids = _expand(tag, group["word"], group["ids"], known)
     if group["part"]:
-        ids = _parts(tag, ids, group["part"])
-    return _existing(tag, Reference(source, KINDS[word], ids), table), group.end()
+        ids = _name_parts(tag, ids, group["part"])
+    return _require_known(tag, Reference(source, KINDS[word], ids), table), group.end()
 
 
 def _expand(tag: str, word: str, listed: str, known: list[str]) -> tuple[str, ...]:
-    """The identifiers of a list, which a plural announces; "3 to 5" with all between."""
+    """Return the identifiers of a list, with all between for "3 to 5"; check singular or plural."""
     found: list[str] = []
     for piece in re.split(", and |, | and ", listed):
         first, *more = piece.split(" to ")
-        found += _between(tag, first, more[0], known) if more else [first]
+        found += _expand_range(tag, first, more[0], known) if more else [first]
     if (word in SINGULARS) != (len(found) > 1):
         right = PLURALS.get(word, word) if len(found) > 1 else SINGULARS[word]
         raise TagError(f"{tag}: '{word}' for {len(found)} of them; write '{right}'")
     return tuple(found)
 
 
-def _between(tag: str, first: str, last: str, known: list[str]) -> list[str]:
+def _expand_range(tag: str, first: str, last: str, known: list[str]) -> list[str]:
+    """Return the known identifiers from the first to the last."""
     for end in (first, last):
         if end not in known:
-            raise TagError(f"{tag}: there is no {end}; {nearest(end, known)}")
+            raise TagError(f"{tag}: there is no {end}; {suggest_names(end, known)}")
     a, b = known.index(first), known.index(last)
     if a >= b:
         raise TagError(f"{tag}: {last} does not come after {first}")
     return known[a : b + 1]
 
 
-def _parts(tag: str, ids: tuple[str, ...], part: str) -> tuple[str, ...]:
-    """Steps, data sets or sides of one algorithm or figure: "2, step 3"."""
+def _name_parts(tag: str, ids: tuple[str, ...], part: str) -> tuple[str, ...]:
+    """Return identifiers of parts of one algorithm or figure, e.g. "2, step 3"."""
     if len(ids) > 1:
-        raise TagError(f"{tag}: '{part}' of which of {', '.join(ids)}?")
+        raise TagError(f"{tag}: '{part}' could belong to any of {', '.join(ids)}; name one of them")
     if part in ("left", "right"):
         return (f"{ids[0]}, {part}",)
     word, numbers = re.fullmatch(rf"(.+?) ({IDENTIFIERS})", part).groups()
@@ -153,18 +156,19 @@ def _parts(tag: str, ids: tuple[str, ...], part: str) -> tuple[str, ...]:
     return tuple(f"{ids[0]}, {one} {number}" for number in _expand(tag, word, numbers, counted))
 
 
-def _existing(tag: str, reference: Reference, table: dict) -> Reference:
+def _require_known(tag: str, reference: Reference, table: dict) -> Reference:
+    """Return a reference unchanged, or raise TagError if the table lacks an identifier of it."""
     known = table[reference.source].get(reference.kind, {})
     for identifier in reference.identifiers:
         if identifier not in known:
             raise TagError(
                 f"{tag}: {reference.source} has no {reference.kind} {identifier!r}; "
-                f"{nearest(identifier, known)}"
+                f"{suggest_names(identifier, known)}"
             )
     return reference
 
 
-def nearest(name: str, known) -> str:
-    """The real names that look most like a wrong one."""
+def suggest_names(name: str, known) -> str:
+    """Return a hint with the known names that are most similar to an unknown one."""
     close = get_close_matches(name, known, n=3, cutoff=0)
     return f"nearest: {', '.join(close)}" if close else "there is none"

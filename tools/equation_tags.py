@@ -1,7 +1,8 @@
-"""Find the project's equation tags, and the equations that nothing computes.
+"""Find the equation tags of the project, and the equations that no function computes.
 
-A tag is a comment or a part of a docstring, such as [shental2003, eq. 9]. How it is written stands
-in tools/equation_grammar.py, and what it may name in book/_data/equations.toml.
+A tag, such as [shental2003, eq. 9], is a comment or a part of a docstring. Its grammar is described
+in tools/equation_grammar.py; the equations that it may name are listed in
+book/_data/equations.toml.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from equation_grammar import Tag, TagError, load_table, parse, tags
+from equation_grammar import Tag, TagError, find_tags, load_table, parse_tag
 from pages import BOOK, ROOT
 
-# Where equations are computed, and where tags may stand.
+# Folders with functions that compute equations, and all folders that may have tags.
 COMPUTED = ("cgmm", "book/reruns")
 TAGGED = (*COMPUTED, "tests", "benchmarks")
-# These files are about tags, and some of those in them are wrong on purpose.
+# These files test the tools for tags, and contain wrong tags on purpose.
 UNTAGGED = {
     f"tests/tools/test_{tool}.py"
     for tool in ("covered", "equation_grammar", "equation_tags", "equations")
@@ -33,33 +34,34 @@ class Site(NamedTuple):
     """A tag in a file of the project."""
 
     path: str
-    """From the root of the project, with slashes."""
+    """Path relative to the root of the project, with slashes."""
     tag: Tag
     scope: tuple[str, ...]
-    """Names of the class and function around it, outermost first."""
+    """Names of the classes and functions around the tag, outermost first."""
 
 
-def sites(*folders: str, root: Path = ROOT) -> Iterator[Site]:
-    """Every tag in the Python files of these folders; citations of other documents are left out."""
+def find_sites(*folders: str, root: Path = ROOT) -> Iterator[Site]:
+    """Yield all tags in the Python files of some folders, except citations of other documents."""
     for path in (path for folder in folders for path in sorted((root / folder).rglob("*.py"))):
         name = path.relative_to(root).as_posix()
         if name in UNTAGGED:
             continue
         text = path.read_text(encoding="utf8")
-        found = [tag for tag in tags(text) if re.match(r"\[(\w+)", tag.text)[1] not in _cited()]
-        scope_at = scopes(text) if found else None
+        others = _other_citations()
+        found = [tag for tag in find_tags(text) if re.match(r"\[(\w+)", tag.text)[1] not in others]
+        scope_at = scope_finder(text) if found else None
         yield from (Site(name, tag, scope_at(tag.line)) for tag in found)
 
 
 @cache
-def _cited() -> set[str]:
-    """Keys of the books and papers in the bibliography that are not among the five documents."""
+def _other_citations() -> set[str]:
+    """Return the keys of the bibliography that do not belong to the five documents."""
     entries = (BOOK / "references.bib").read_text(encoding="utf8")
     return set(re.findall(r"^@\w+\{(\w+),", entries, re.MULTILINE)) - set(load_table())
 
 
-def scopes(source: str) -> Callable[[int], tuple[str, ...]]:
-    """From a line to the names of the class and function around it, outermost first."""
+def scope_finder(source: str) -> Callable[[int], tuple[str, ...]]:
+    """Return a function from a line number to the names of the classes and functions around it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     spans: list[tuple[int, int, tuple[str, ...]]] = []
 
@@ -75,12 +77,12 @@ def scopes(source: str) -> Callable[[int], tuple[str, ...]]:
     return lambda line: max((s for a, b, s in spans if a <= line <= b), key=len, default=())
 
 
-def tagged(found: Iterable[Site], table: dict) -> dict[Name, list[Site]]:
-    """Return the places of each tag; tags of unknown equations are ignored."""
+def group_by_equation(found: Iterable[Site], table: dict) -> dict[Name, list[Site]]:
+    """Return {(source, kind, identifier): sites that name it}; invalid tags are ignored."""
     where: dict[Name, list[Site]] = {}
     for site in found:
         try:
-            references = parse(site.tag.text, table)
+            references = parse_tag(site.tag.text, table)
         except TagError:
             continue
         for source, kind, identifiers in references:
@@ -89,47 +91,47 @@ def tagged(found: Iterable[Site], table: dict) -> dict[Name, list[Site]]:
     return where
 
 
-def equations(table: dict) -> Iterator[tuple[Name, dict]]:
-    """Every numbered equation, and its entry in the table."""
+def numbered_equations(table: dict) -> Iterator[tuple[Name, dict]]:
+    """Yield every numbered equation with its entry in the table."""
     for source, entries in table.items():
         yield from (((source, "eq", n), entry) for n, entry in entries.get("eq", {}).items())
 
 
-def faults(
+def find_faults(
     table: dict, computed: dict[Name, list[Site]], tested: dict[Name, list[Site]]
 ) -> list[str]:
-    """Return the faults of the table, given the tags of the package and the tests."""
+    """Return a message for each equation that lacks code or tests, or whose entry is outdated."""
     found = []
-    for name, entry in equations(table):
+    for name, entry in numbered_equations(table):
         source, _, number = name
         here = f"{source}, eq. {number}: "
         if name not in computed and "no_code" not in entry:
             found.append(f"{here}no tag in cgmm names it, and no_code gives no reason")
         if name in computed and "no_code" in entry:
             site = computed[name][0]
-            found.append(f"{here}no_code is stale, {site.path}:{site.tag.line} is tagged with it")
+            found.append(f"{here}no_code is wrong, {site.path}:{site.tag.line} is tagged with it")
         if name in computed and not (entry.get("held_by") or name in tested):
             found.append(f"{here}no test is tagged with it, and held_by names none")
         if entry["where"] not in table[source]["sect"] | table[source].get("app", {}):
             found.append(f"{here}there is no section or appendix {entry['where']!r}")
-        found += [here + fault for fault in _holder_faults(entry, tested.get(name, []))]
+        found += [here + fault for fault in _check_held_by(entry, tested.get(name, []))]
     return found
 
 
 @cache
 def find_test(file: str) -> Path | None:
-    """The test module of that name, in whichever folder of tests/ it lies."""
+    """Return the path of a test module of this name in any folder of tests/, or None."""
     return next((ROOT / "tests").rglob(file), None)
 
 
-def _holder_faults(entry: dict, tagged_tests: list[Site]) -> Iterator[str]:
-    """Tests named by the table that do not exist, or carry the tag themselves."""
-    carriers = {f"{Path(s.path).name}::{name}" for s in tagged_tests for name in s.scope[-1:]}
+def _check_held_by(entry: dict, tagged_tests: list[Site]) -> Iterator[str]:
+    """Yield a message for each test in ``held_by`` that does not exist or already has the tag."""
+    tagged_names = {f"{Path(s.path).name}::{name}" for s in tagged_tests for name in s.scope[-1:]}
     for holder in entry.get("held_by", []):
         file, _, function = holder.partition("::")
         path = find_test(file)
         text = path.read_text(encoding="utf8") if path else ""
         if not re.search(rf"^ *def {function}\(", text, re.MULTILINE):
             yield f"held_by names {holder}, which does not exist"
-        if holder in carriers:
-            yield f"held_by names {holder}, which carries the tag itself"
+        if holder in tagged_names:
+            yield f"held_by names {holder}, which has the tag itself: remove it from held_by"

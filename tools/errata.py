@@ -1,9 +1,9 @@
-"""Write the page book/errata.md: what is wrong in the five documents, and the checks that show it.
+"""Write the page book/errata.md: the errors in the five documents, and the checks that show them.
 
     python tools/errata.py
 
-The table is book/_data/errata.toml. A check is a cell of a chapter or a test; one that does not
-exist is an error.
+The errors are listed in book/_data/errata.toml. A check is a cell of a chapter or a test; a check
+that does not exist is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tomllib
 from functools import cache
 
 from equation_tags import find_test
-from pages import BOOK, table
+from pages import BOOK, markdown_table
 
 PAGE = BOOK / "errata.md"
 TABLE = BOOK / "_data" / "errata.toml"
@@ -28,17 +28,17 @@ HEADINGS = {
 VERDICTS = {
     "confirmed": "Confirmed",
     "qualified": "True under a condition",
-    "dear": "Right, but dear",
+    "dear": "Right, but expensive",
     "refuted": "We were wrong: it is right",
     "read": "By reading",
 }
 COPY = """\
 (errata-copy)=
-## A character, as our copy has it
+## Single characters that may be errors of our copy
 
-A wrong letter, index, factor or bracket. A machine that reads print takes a *D* for a *b* and a *j*
-for an *i* as easily as an author does, so what is printed may well be right. A check shows that
-what our copy has is not.
+A wrong letter, index, factor or bracket. Text recognition confuses *D* with *b* and *j* with *i* as
+easily as an author does, so the printed page may well be right. The checks show that our copy is
+wrong.
 """
 INTRODUCTION = """\
 # Errata of the five documents
@@ -49,60 +49,62 @@ Five good texts, read closely by people who had to run them. Nothing below takes
 they found; most of it is a sign, a name or a missing condition, and all of it costs a reader an
 evening.
 
-What was in hand: the texts as a machine has read them from the printed pages, with their formulas
-and captions. What was not: the pages themselves, their pictures, and errata that the authors or
-publishers may have printed since. So an entry of the five sections that follow rests on more than a
-character: on what the sentences around it say, on a condition, or on numbers that contradict one
-another. What a slip in copying could have made stands apart, in {ref}`the last section
-<errata-copy>`.
+We had the texts as software had read them from the printed pages, with their formulas and captions.
+We did not have the pages themselves, their pictures, or errata that the authors or publishers may
+have published since. So each entry of the five sections that follow is supported by more than a
+single character: by the sentences around it, by a condition, or by numbers that contradict one
+another. Errors that could have arisen when the texts were read are listed separately, in {ref}`the
+last section <errata-copy>`.
 
-Each entry says what is printed and what is right, in the letters of this book
-({doc}`notation`), and names the check that shows it: a cell of a chapter that is run whenever the
-book is tested, or a test of the package.
+Each entry says what is printed and what is right, in the notation of this book ({doc}`notation`),
+and names the check that shows it: a cell of a chapter that is run whenever the book is tested, or a
+test of the package.
 
-*Confirmed* means that the check fails for what is printed. *True under a condition*: for what is
-printed there is a case in which it fails, and one in which it holds. *Right, but dear*: there is a
-cheaper way to the same. *By reading*: nothing can be run on it.
+*Confirmed* means that the check fails for the printed statement. *True under a condition*: the
+printed statement fails in one case and holds in another. *Right, but expensive*: there is a cheaper
+way to the same result. *By reading*: no program can check the statement.
 """
 
 
 def main() -> None:
-    """Run from the command line."""
-    PAGE.write_text(page(), encoding="utf8")
+    """Write the page."""
+    PAGE.write_text(build_page(), encoding="utf8")
 
 
-def load() -> dict[str, list[dict]]:
-    """The table: for each document its entries."""
+def load_errata() -> dict[str, list[dict]]:
+    """Return {document: list of its errors} from the table."""
     return tomllib.loads(TABLE.read_text(encoding="utf8"))
 
 
-def page() -> str:
-    """The page's text."""
+def build_page() -> str:
+    """Return the text of the page."""
     parts = [INTRODUCTION]
-    doubtful = [("Where", "As our copy has it; what is right")]
-    for source, entries in load().items():
+    doubtful = [("Where", "In our copy; what is right")]
+    for source, entries in load_errata().items():
         parts.append(f"(errata-{source})=\n## {HEADINGS[source]}\n\n{{cite:t}}`{source}`.\n")
         sure = [entry for entry in entries if not entry.get("copy")]
-        parts.append(table([("Where", "Printed; what is right"), *map(_row, sure)]))
-        rows = (_row(entry) for entry in entries if entry.get("copy"))
+        parts.append(markdown_table([("Where", "Printed; what is right"), *map(format_row, sure)]))
+        rows = (format_row(entry) for entry in entries if entry.get("copy"))
         doubtful += [(f"{{cite:t}}`{source}`, {where}", words) for where, words in rows]
-    return "\n".join([*parts, COPY, table(doubtful)])
+    return "\n".join([*parts, COPY, markdown_table(doubtful)])
 
 
-def _row(entry: dict) -> tuple[str, str]:
-    shown = ", ".join(dict.fromkeys(map(link, entry["checks"])))
-    verdict = VERDICTS[entry["verdict"]] + (f": {shown}." if shown else ".")
-    printed = "As our copy has it: " * bool(entry.get("copy")) + entry["printed"]
-    words = f"*{_sentence(printed)}*<br>{_sentence(entry['right'])}<br>{verdict}"
+def format_row(entry: dict) -> tuple[str, str]:
+    """Return the cells of an error's row: where it is, and what is printed and right."""
+    checks = ", ".join(dict.fromkeys(map(format_check, entry["checks"])))
+    verdict = VERDICTS[entry["verdict"]] + (f": {checks}." if checks else ".")
+    printed = "In our copy: " * bool(entry.get("copy")) + entry["printed"]
+    words = f"*{_to_sentence(printed)}*<br>{_to_sentence(entry['right'])}<br>{verdict}"
     return entry["where"], words
 
 
-def _sentence(words: str) -> str:
+def _to_sentence(words: str) -> str:
+    """Return words as a sentence, with a capital and a full stop."""
     return f"{words[0].upper()}{words[1:]}."
 
 
-def link(name: str) -> str:
-    """A check as the page shows it: the chapter, or the file of tests."""
+def format_check(name: str) -> str:
+    """Return a check as shown on the page: its chapter, or its test file."""
     require_existing(name)
     if "#" in name:
         stem = name.partition("#")[0]
@@ -111,22 +113,24 @@ def link(name: str) -> str:
 
 
 def require_existing(name: str) -> None:
-    """Raise LookupError for a check that is neither a code cell nor a test function."""
+    """Raise LookupError if a check is neither an existing code cell nor an existing test."""
     stem, _, cell = name.partition("#")
     file, _, function = name.partition("::")
-    there = cell in _cells(stem) if cell else function in _functions(file)
-    if not there:
-        raise LookupError(f"book/_data/errata.toml names the check {name}, which does not exist.")
+    exists = cell in _code_cell_ids(stem) if cell else function in _test_names(file)
+    if not exists:
+        raise LookupError(f"errata.toml names the check {name}, which does not exist: correct it.")
 
 
 @cache
-def _cells(stem: str) -> set[str]:
+def _code_cell_ids(stem: str) -> set[str]:
+    """Return the ids of the code cells of a chapter."""
     cells = json.loads((BOOK / f"{stem}.ipynb").read_text(encoding="utf8"))["cells"]
     return {cell["id"] for cell in cells if cell["cell_type"] == "code"}
 
 
 @cache
-def _functions(file: str) -> set[str]:
+def _test_names(file: str) -> set[str]:
+    """Return the names of the tests in a test file, or an empty set if there is no such file."""
     path = find_test(file)
     source = path.read_text(encoding="utf8") if path else ""
     return set(re.findall(r"^def (test_\w+)", source, flags=re.MULTILINE))

@@ -1,9 +1,13 @@
-"""Citations and names of a chapter as text while JupyterLab has it open, in the file roles again.
+"""Show citations as text while JupyterLab has a chapter open, and save them as roles again.
 
-In a chapter stands {cite:t}`lu2007`, which nothing but the book's build can read. The server gives
-out a link in its place, [Lu and Leen [2007]](https://doi.org/...#cite:t:lu2007). What the link says
-of its role is enough to write that back: a chapter that is saved unchanged is the same file. Names
-of the package and of other chapters are treated alike, and cells that the book folds are folded.
+Chapters cite with roles such as {cite:t}`lu2007`, which only the build of the book can show. When
+JupyterLab opens a chapter, the server replaces each role by a link, such as
+
+    [Lu and Leen [2007]](https://doi.org/...#cite:t:lu2007)
+
+The end of the link stores the role, so that saving an unchanged chapter restores the same file.
+References to the package and to other chapters are replaced likewise, and cells that the book folds
+are folded in JupyterLab too.
 """
 
 from __future__ import annotations
@@ -21,62 +25,62 @@ from pybtex.richtext import Text
 
 BOOK = Path(__file__).parents[1] / "book"
 REFERENCES = BOOK / "references.bib"
-ROLE = re.compile(r"\{cite:(?P<role>t|p|author|alp)\}`(?P<keys>[\w,\- ]+)`")
+CITATION_ROLE = re.compile(r"\{cite:(?P<role>t|p|author|alp)\}`(?P<keys>[\w,\- ]+)`")
 WORDS = r"\[(?:\\[\[\]]|[^\[\]\n\\])+\]"
-NAME = re.compile(r"\{(?P<role>py:\w+|doc)\}`(?P<content>[^`]+)`")
-NAMED = re.compile(r"\[[^\]\n]+\]\([^\s()]*#role:(?P<role>\w+):(?P<content>[^\s()]+)\)")
-LINK = re.compile(WORDS + r"\([^\s()]*#cite:(?P<role>\w+):(?P<keys>[^\s()]+)\)")
+REFERENCE_ROLE = re.compile(r"\{(?P<role>py:\w+|doc)\}`(?P<content>[^`]+)`")
+REFERENCE_LINK = re.compile(r"\[[^\]\n]+\]\([^\s()]*#role:(?P<role>\w+):(?P<content>[^\s()]+)\)")
+CITATION_LINK = re.compile(WORDS + r"\([^\s()]*#cite:(?P<role>\w+):(?P<keys>[^\s()]+)\)")
 
 
 class Chapters(AsyncLargeFileManager):
-    """Files as they are, notebooks with citations as text."""
+    """Contents manager that shows citations in notebooks as text; other files are unchanged."""
 
     async def get(self, path: str, content: bool = True, *args: Any, **options: Any) -> dict:
-        """What the browser is given."""
+        """Return a file for the browser; in notebooks, replace roles and fold hidden code."""
         model: dict = await super().get(path, content, *args, **options)
         if content and model["type"] == "notebook":
-            change(model["content"], as_text)
-            for cell in folded(model["content"]):
+            change_markdown(model["content"], as_text)
+            for cell in cells_with_hidden_code(model["content"]):
                 cell["metadata"].setdefault("jupyter", {})["source_hidden"] = True
         return model
 
     async def save(self, model: dict, path: str = "") -> dict:
-        """What the browser sends back."""
+        """Save a file from the browser; in notebooks, restore roles and unfold code."""
         if model.get("type") == "notebook" and model.get("content"):
-            change(model["content"], as_roles)
-            for cell in folded(model["content"]):
+            change_markdown(model["content"], as_roles)
+            for cell in cells_with_hidden_code(model["content"]):
                 cell["metadata"].pop("jupyter", None)
         return await super().save(model, path)  # type: ignore[no-any-return]
 
 
-def change(notebook: dict, how: Callable[[str], str]) -> None:
-    """Change the text of a notebook, in place."""
+def change_markdown(notebook: dict, convert: Callable[[str], str]) -> None:
+    """Apply a function to each Markdown cell of a notebook, in place."""
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = how(cell["source"])
+            cell["source"] = convert(cell["source"])
 
 
-def folded(notebook: dict) -> list[dict]:
-    """The cells whose code the book folds or leaves out."""
+def cells_with_hidden_code(notebook: dict) -> list[dict]:
+    """Return the cells whose code the book folds or leaves out."""
     hidden = {"hide-input", "remove-input"}
     return [cell for cell in notebook["cells"] if hidden & set(cell["metadata"].get("tags", ()))]
 
 
 def as_text(source: str) -> str:
-    """Links in place of roles; a work that the bibliography does not know keeps its role."""
-    return NAME.sub(named, ROLE.sub(link, source))
+    """Replace roles by links; a citation of an unknown work stays as it is."""
+    return REFERENCE_ROLE.sub(format_reference, CITATION_ROLE.sub(format_citation, source))
 
 
 def as_roles(source: str) -> str:
-    """Roles in place of links; all else as it is."""
-    source = NAMED.sub(
+    """Replace links made by ``as_text`` by the original roles."""
+    source = REFERENCE_LINK.sub(
         lambda found: f"{{{found['role'].replace('_', ':')}}}`{unquote(found['content'])}`", source
     )
-    return LINK.sub(lambda found: role(found["role"], found["keys"].replace("%20", " ")), source)
+    return CITATION_LINK.sub(restore_citation, source)
 
 
-def named(found: re.Match[str]) -> str:
-    """A name of the package as code, a page of the book as a link by its title."""
+def format_reference(found: re.Match[str]) -> str:
+    """Return the link for a reference to a page of the book or to a name of the package."""
     kind, content = found["role"], found["content"]
     words, _, target = content.partition(" <")
     target = target.rstrip(">") or words
@@ -90,7 +94,7 @@ def named(found: re.Match[str]) -> str:
 
 @cache
 def title(page: str) -> str:
-    """The heading of a page of the book; its address if there is no such page."""
+    """Return the heading of a page of the book, or the argument if there is no such page."""
     for path in (BOOK / f"{page}.ipynb", BOOK / f"{page}.md"):
         if path.exists():
             return re.search(
@@ -99,35 +103,36 @@ def title(page: str) -> str:
     return page
 
 
-def role(kind: str, keys: str) -> str:
-    """The role as a chapter has it."""
-    return f"{{cite:{kind}}}`{keys}`"
+def restore_citation(found: re.Match[str]) -> str:
+    """Return the citation role that a link replaces."""
+    return f"{{cite:{found['role']}}}`{found['keys'].replace('%20', ' ')}`"
 
 
-def link(found: re.Match[str]) -> str:
-    """A citation as the page words it, leading to the work where it has a DOI."""
+def format_citation(found: re.Match[str]) -> str:
+    """Return a link that shows a citation in words and leads to the DOI of the work, if any."""
     names = [key.strip() for key in found["keys"].split(",")]
     works = [references().entries.get(name) for name in names]
     if None in works:
         return found[0]
-    words = ", ".join(wording(work, found["role"]) for work in works if work)
+    words = ", ".join(format_work(work, found["role"]) for work in works if work)
     words = rf"\[{words}\]" if found["role"] == "p" else words
     doi = next((work.fields["doi"] for work in works if work and "doi" in work.fields), "")
     address = f"https://doi.org/{quote(doi)}" if doi else ""
     return f"[{words}]({address}#cite:{found['role']}:{quote(found['keys'], safe=',')})"
 
 
-def wording(work: Entry, kind: str) -> str:
-    """Authors and year, with brackets or without, or the authors alone."""
+def format_work(work: Entry, kind: str) -> str:
+    """Return the words for one cited work: authors and year, or only the authors."""
     people = work.persons.get("author") or work.persons.get("editor", [])
-    last = [str(Text.from_latex(" ".join(one.prelast_names + one.last_names))) for one in people]
-    who = " and ".join(last) if len(last) < 3 else f"{last[0]} *et al.*"
+    names = [str(Text.from_latex(" ".join(one.prelast_names + one.last_names))) for one in people]
+    authors = " and ".join(names) if len(names) < 3 else f"{names[0]} *et al.*"
     if kind == "author":
-        return who
-    return rf"{who} \[{work.fields['year']}\]" if kind == "t" else f"{who}, {work.fields['year']}"
+        return authors
+    year = work.fields["year"]
+    return rf"{authors} \[{year}\]" if kind == "t" else f"{authors}, {year}"
 
 
 @cache
 def references() -> BibliographyData:
-    """The works that are cited."""
+    """Return the bibliography of the book."""
     return parse_file(str(REFERENCES))

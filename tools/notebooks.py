@@ -2,10 +2,10 @@
 
     python tools/notebooks.py              execute and clean every book/*.ipynb
     python tools/notebooks.py 02_em.ipynb  only these
-    python tools/notebooks.py --check      execute nothing, only report what is wrong
+    python tools/notebooks.py --check      execute nothing, only report faults
 
-A second run leaves every byte as it was: cell ids are kept, timing and widget state are dropped,
-and kernels compute on one thread, so that no sum depends on how it was split.
+A second run gives the same bytes: cell ids are kept, timing and widget state are removed, and
+kernels compute on one thread, so that the order of additions is always the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from pages import BOOK
 
-# One thread in every linear algebra library, for kernels started here and by the tests.
+# Environment variables that restrict every linear algebra library to one thread.
 SINGLE_THREAD = dict.fromkeys(
     ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"], "1"
 )
@@ -36,16 +36,16 @@ LANGUAGE = {
     "name": "python",
     "pygments_lexer": "ipython3",
 }
-KEPT_CELL_METADATA = {"tags", "mystnb", "nbgrader"}
+CELL_METADATA_TO_KEEP = {"tags", "mystnb", "nbgrader"}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 IMAGES = {"image/png", "image/jpeg", "image/svg+xml"}
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp")
-UNSEEN = {"remove-output", "remove-cell"}
+HIDDEN_OUTPUT_TAGS = {"remove-output", "remove-cell"}
 SECONDS_PER_CELL = 300
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; return the exit status."""
+    """Execute or check the notebooks that the command line names; return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks (default: all of book/)")
     parser.add_argument("--check", action="store_true", help="execute nothing, report faults")
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     paths = options.paths or sorted(BOOK.glob("*.ipynb"))
     if not options.check:
         execute(paths)
-    found = [f"{path}: {fault}" for path in paths for fault in faults(path)]
+    found = [f"{path}: {fault}" for path in paths for fault in find_faults(path)]
     print("\n".join(found))
     return int(bool(found))
 
@@ -63,7 +63,7 @@ def execute(paths: list[Path]) -> None:
     os.environ.update(SINGLE_THREAD)
     with ThreadPoolExecutor(max_workers=2) as pool:
         for path, changed in zip(paths, pool.map(refresh, paths), strict=True):
-            print(f"{path}: {'changed' if changed else 'as it was'}")
+            print(f"{path}: {'changed' if changed else 'unchanged'}")
 
 
 def refresh(path: Path) -> bool:
@@ -87,43 +87,44 @@ def refresh(path: Path) -> bool:
 
 
 def load(path: Path) -> NotebookNode:
-    """Read a notebook, with an id for every cell; nbformat would invent random ones."""
+    """Read a notebook; cells without an id get one from their source, not a random one."""
     raw = json.loads(path.read_text(encoding="utf8"))
     raw["nbformat_minor"] = 5
-    _fix_ids(raw["cells"])
+    _complete_ids(raw["cells"])
     return nbformat.reads(json.dumps(raw), as_version=4)
 
 
 def clean(notebook: NotebookNode) -> NotebookNode:
-    """Return a copy without anything that differs between two runs or two machines."""
+    """Return a copy without metadata and outputs that differ between runs or machines."""
     notebook = copy.deepcopy(notebook)
     kept = {key: notebook.metadata[key] for key in {"mystnb"} & notebook.metadata.keys()}
     about = {"kernelspec": KERNELSPEC, "language_info": LANGUAGE}
     notebook.metadata = nbformat.from_dict(copy.deepcopy(about | kept))
     for cell in notebook.cells:
-        kept = {key: cell.metadata[key] for key in KEPT_CELL_METADATA & cell.metadata.keys()}
+        kept = {key: cell.metadata[key] for key in CELL_METADATA_TO_KEEP & cell.metadata.keys()}
         cell.metadata = NotebookNode(kept)
         if cell.cell_type == "code":
             cell.outputs = _clean_outputs(cell.outputs)
     return notebook
 
 
-def _fix_ids(cells: list[dict]) -> None:
-    """Keep the ids that are there and unique; derive the others from the source."""
-    taken: set[str] = set()
+def _complete_ids(cells: list[dict]) -> None:
+    """Give cells without an id one made of their source, and make repeated ids unique."""
+    used_ids: set[str] = set()
     for cell in cells:
         source = "".join(cell["source"])
         name = cell.get("id") or hashlib.sha256(source.encode()).hexdigest()[:8]
-        cell["id"] = name if name not in taken else _next_free(name, taken)
-        taken.add(cell["id"])
+        cell["id"] = name if name not in used_ids else _next_unused_id(name, used_ids)
+        used_ids.add(cell["id"])
 
 
-def _next_free(name: str, taken: set[str]) -> str:
-    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+def _next_unused_id(name: str, used_ids: set[str]) -> str:
+    """Return the first of ``name-2``, ``name-3``, ... that is not in use."""
+    return next(f"{name}-{n}" for n in range(2, len(used_ids) + 3) if f"{name}-{n}" not in used_ids)
 
 
 def _clean_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Drop live widget views, and join what one stream wrote in several pieces."""
+    """Remove views of live widgets, and join consecutive outputs of the same stream."""
     kept: list[NotebookNode] = []
     for output in outputs:
         if "data" in output:
@@ -138,15 +139,15 @@ def _clean_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def to_bytes(notebook: NotebookNode) -> bytes:
-    """Return the file's content: sorted keys, one space of indentation, a newline at the end."""
+    """Return the notebook as the bytes of its file, which end in a newline."""
     return (nbformat.writes(notebook).rstrip("\n") + "\n").encode()
 
 
 # ----------------------------------------------------------------------------- checking
 
 
-def faults(path: Path) -> list[str]:
-    """Return what is wrong with a committed notebook, one sentence a fault."""
+def find_faults(path: Path) -> list[str]:
+    """Return a message for each fault of a committed notebook."""
     notebook = load(path)
     same = to_bytes(clean(notebook)) == path.read_bytes()
     found = [] if same else ["is not clean: run `make notebooks`"]
@@ -154,29 +155,31 @@ def faults(path: Path) -> list[str]:
     if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
         found.append("was not executed from top to bottom: run `make notebooks`")
     for cell in code:
-        found += [f"cell {cell.id} {fault}" for fault in _cell_faults(cell)]
+        found += [f"cell {cell.id} {fault}" for fault in _find_cell_faults(cell)]
     return found
 
 
-def _cell_faults(cell: NotebookNode) -> list[str]:
+def _find_cell_faults(cell: NotebookNode) -> list[str]:
+    """Return a message for each fault of a code cell: an error, or a figure without text."""
     tags = set(cell.metadata.get("tags", []))
     found = []
     failed = any(output.output_type == "error" for output in cell.outputs)
     if failed and "raises-exception" not in tags:
         found.append("ends in an error")
     shows_image = any(_is_bare_image(output) for output in cell.outputs)
-    if shows_image and not tags & UNSEEN and not _has_alt_text(cell):
+    if shows_image and not tags & HIDDEN_OUTPUT_TAGS and not _has_alt_text(cell):
         found.append("draws a figure without a text alternative: set mystnb.image.alt")
     return found
 
 
 def _is_bare_image(output: NotebookNode) -> bool:
-    """Return whether the book shows this output as an image; explorers bring their own text."""
+    """Return whether an output is an image without HTML; explorers have HTML with its own text."""
     data = output.get("data", {})
     return bool(IMAGES & data.keys()) and "text/html" not in data
 
 
 def _has_alt_text(cell: NotebookNode) -> bool:
+    """Return whether a cell has an alternative text that is not just a file name."""
     alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
     return bool(alt) and not alt.lower().endswith(IMAGE_ENDINGS)
 

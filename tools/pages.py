@@ -1,4 +1,4 @@
-"""Shared parts of the tools that write a page of the book."""
+"""Paths and helpers shared by the tools that write pages of the book."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
-# Chapters import the package reruns from the folder in which they stand; so do the tools.
+# Make book/reruns importable as the package ``reruns``, as it is for chapters.
 sys.path.append(str(BOOK))
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
-    """A table in Markdown; the first row is its head."""
+def markdown_table(rows: list[tuple[str, ...]]) -> str:
+    """Return a Markdown table; the first row is its header."""
     rows = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -1,4 +1,4 @@
-"""Parts of the PDF other than the book's pages: cover, contents, page footers."""
+"""Templates for cover, contents and footers of the PDF; ``tools/epub.py`` uses the cover."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FOOT = """@page {
 
 
 def cover() -> str:
-    """The cover, with logo and version."""
+    """Return HTML of the cover, with logo and version."""
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
     logo = (ROOT / "book/_static/logo.svg").read_text(encoding="utf8")
     return COVER.format(logo=re.sub(r"<\?xml.*?\?>", "", logo), version=about["version"])

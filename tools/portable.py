@@ -1,11 +1,12 @@
-"""Does it hold on other processors? Quick tests and all notebooks under several kernels of BLAS.
+"""Run tests and notebooks with the BLAS kernels of other processors.
 
-    python tools/portable.py                         every kernel, with one and with two threads
-    python tools/portable.py --other tests/mixture   one kernel, not the machine's own; these tests
-    env $(python tools/portable.py --settings) ...   a command under that other kernel
+    python tools/portable.py                         run all tests with every kernel
+    python tools/portable.py --other tests/mixture   run some tests with the kernel of another CPU
+    env $(python tools/portable.py --settings) ...   run a command with the kernel of another CPU
 
-OpenBLAS takes its kernel from a variable, NumPy leaves out by another what newer processors have.
-Kernels round sums in other orders: what is green under all of them does not hang on a last digit.
+One environment variable selects the kernel of OpenBLAS, another one disables features of newer
+processors in NumPy. Kernels add numbers in different orders, so results differ in the last digits.
+Tests that pass with all kernels do not depend on these digits.
 """
 
 from __future__ import annotations
@@ -19,37 +20,40 @@ import sys
 import numpy as np
 from pages import ROOT
 
-# What NumPy may do beyond its baseline: by whatever names, which change from version to version.
+# Processor features that NumPy uses beyond its baseline. Their names change between versions.
 SIMD = np.show_config(mode="dicts")["SIMD Extensions"]
-WIDE = ",".join(name for kind, names in SIMD.items() if kind != "baseline" for name in names)
+FEATURES = ",".join(name for kind, names in SIMD.items() if kind != "baseline" for name in names)
 KERNELS: dict[str, dict[str, str]] = {
     "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    # NumPy without AVX2 and FMA, too.
-    "Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": WIDE},
-    "Nehalem": {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": WIDE},
+    # These processors have neither AVX2 nor FMA, so NumPy must not use them either.
+    "Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": FEATURES},
+    "Nehalem": {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": FEATURES},
 }
-# The package and the chapters; not the pages, the tools, the course.
+# Tests of the package and the chapters, without those of pages, tools and course.
 TESTS = [
     "tests", "cgmm", "book", "--ignore=tests/book", "--ignore=tests/tools",
     "--ignore=tests/assignments", "--ignore=tests/test_typing.py",
 ]  # fmt: skip
-ASK = (
+# Prints the name of the kernel that OpenBLAS uses.
+SCRIPT = (
     "import numpy as np; np.ones((9, 9)) @ np.ones((9, 9)); from threadpoolctl import "
     "threadpool_info; print(*{i.get('architecture') for i in threadpool_info()})"
 )
 
 
 def kernel_of(environment: dict[str, str]) -> str:
-    """The kernel that OpenBLAS takes in such an environment; empty if the processor lacks it."""
+    """Return the kernel that OpenBLAS selects with these variables; "" if it is unavailable."""
     run = subprocess.run(
-        [sys.executable, "-c", ASK], env=os.environ | environment, capture_output=True, text=True
+        [sys.executable, "-c", SCRIPT], env=os.environ | environment, capture_output=True, text=True
     )
     return run.stdout.strip() if run.returncode == 0 else ""
 
 
-def outcome(environment: dict[str, str], n_threads: int, tests: list[str]) -> tuple[str, str, str]:
-    """Passed, failed (errors included), and the lines that name what failed."""
+def run_tests(
+    environment: dict[str, str], n_threads: int, tests: list[str]
+) -> tuple[str, str, str]:
+    """Run tests; return the numbers of passed and failed ones, and the lines naming failed ones."""
     threads = dict.fromkeys(["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"], str(n_threads))
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "@tests/all.args", "-q", "-m", "not slow", *tests],
@@ -65,25 +69,27 @@ def outcome(environment: dict[str, str], n_threads: int, tests: list[str]) -> tu
 
 
 def main() -> int:
-    """Print a line for each kernel; return 1 if anything failed under any."""
+    """Print a line for each kernel; return 1 if a test failed with any of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tests", nargs="*", default=TESTS, help="what pytest takes")
-    parser.add_argument("--other", action="store_true", help="one kernel, not the machine's own")
-    parser.add_argument("--settings", action="store_true", help="print that other kernel's")
-    options, more = parser.parse_known_args()
-    own, any_failed = kernel_of({}), False
+    parser.add_argument("tests", nargs="*", default=TESTS, help="arguments of pytest")
+    parser.add_argument("--other", action="store_true", help="one kernel, not this machine's own")
+    parser.add_argument("--settings", action="store_true", help="only print how to select it")
+    options, pytest_options = parser.parse_known_args()
+    default, any_failed, tests = kernel_of({}), False, [*options.tests, *pytest_options]
     runs = [(name, n) for name in KERNELS for n in (1, 2)]
     if options.other or options.settings:
-        runs = [next((name, 1) for name in KERNELS if name != own and kernel_of(KERNELS[name]))]
+        runs = [next((name, 1) for name in KERNELS if name != default and kernel_of(KERNELS[name]))]
     if options.settings:
         print(*(f"{name}={value}" for name, value in KERNELS[runs[0][0]].items()))
         return 0
-    print(f"the machine's own kernel: {own}\n{'kernel':10s} threads  passed  failed", flush=True)
+    print(
+        f"this machine's own kernel: {default}\n{'kernel':10s} threads  passed  failed", flush=True
+    )
     for name, n_threads in runs:
         if not kernel_of(KERNELS[name]):
             print(f"{name:10s} {n_threads:7d}  not on this processor")
             continue
-        passed, failed, named = outcome(KERNELS[name], n_threads, [*options.tests, *more])
+        passed, failed, named = run_tests(KERNELS[name], n_threads, tests)
         print(f"{name:10s} {n_threads:7d} {passed:>7s} {failed:>7s}", flush=True)
         print(named, end="\n" if named else "")
         any_failed |= failed != "0"

@@ -1,7 +1,8 @@
-"""Fonts for paper: static instances of the variable fonts with which the pages are set.
+"""Make static fonts for printing from the variable fonts of the site.
 
-Chromium prints a variable font as Type 3: drawings without hints, unevenly spaced in small sizes,
-and large. ``tools/pdf.py`` puts these instances in their place before it prints a page.
+Chromium converts variable fonts to Type 3 fonts in a PDF. These are large, and have no hints, so
+that small text is unevenly spaced. ``tools/pdf.py`` therefore replaces the variable fonts by static
+instances before it prints a page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ GREEK = "U+370-3FF"
 
 
 class Face(NamedTuple):
-    """A variable font, and the weights in which the book uses it."""
+    """A variable font file, and the weights that the book uses."""
 
     family: str
     file: str
@@ -31,7 +32,7 @@ class Face(NamedTuple):
     range: str = ""
 
 
-# Text that is set in another weight takes the next of these, as style sheets have it.
+# For text of any other weight, the browser uses the nearest of these weights.
 FACES = [
     Face("Source Serif 4", "source-serif-4-latin-wght-normal", (400, 650)),
     Face("Source Serif 4", "source-serif-4-latin-wght-italic", (400, 650), style="italic"),
@@ -45,26 +46,26 @@ RULE = (
     '@font-face {{ font-family: "{family} static"; font-weight: {weight}; font-style: {style}; '
     'src: url("{address}");{range} }}'
 )
-# The fonts of formulas are named in the style sheet that MathJax writes into the page.
-MATHS = "_static/vendor/mathjax/output/chtml/fonts/woff-v2"
-MATH_RULES = """() => [...document.querySelectorAll("#MJX-CHTML-styles")].flatMap(
+# MathJax declares the fonts of formulas in a style sheet that it adds to the page.
+FORMULA_FONTS = "_static/vendor/mathjax/output/chtml/fonts/woff-v2"
+FORMULA_FONT_RULES = """() => [...document.querySelectorAll("#MJX-CHTML-styles")].flatMap(
   style => [...style.sheet.cssRules].filter(one => one instanceof CSSFontFaceRule)
                                     .map(one => one.cssText))"""
-# The largest error of an outline, in thousandths of its size: no printer shows it.
+# Largest error of a converted outline, in thousandths of the font size. It is invisible in print.
 OUTLINE_ERROR = 0.5
-# The families of the pages' style sheet, which are variables there.
-FAMILIES = """html {
+# CSS variables by which the style sheet of the site selects its font families.
+FAMILY_VARIABLES = """html {
   --cgmm-serif: "Source Serif 4 static", serif;
   --pst-font-family-base: "Source Sans 3 static", sans-serif;
   --pst-font-family-heading: "Source Sans 3 static", sans-serif;
   --pst-font-family-monospace: "Source Code Pro static", monospace;
 }"""
-LOAD = """() => Promise.all([...document.fonts].filter(one => one.family.includes("static"))
+LOAD_FONTS = """() => Promise.all([...document.fonts].filter(one => one.family.includes("static"))
   .map(one => one.load())).then(() => document.fonts.ready).then(() => null)"""
 
 
 def write_instances(folder: Path) -> str:
-    """Write the instances into a folder; return the style sheet by which pages use them."""
+    """Write the static fonts into a folder; return the style sheet that makes pages use them."""
     rules = []
     for face in FACES:
         for weight in face.weights:
@@ -73,19 +74,19 @@ def write_instances(folder: Path) -> str:
             static.flavor = None
             path = folder / f"{face.file}-{weight}.ttf"
             static.save(path)
-            only = f" unicode-range: {face.range};" if face.range else ""
+            unicode_range = f" unicode-range: {face.range};" if face.range else ""
             rules.append(
                 RULE.format(
                     family=face.family, weight=weight, style=face.style, address=path.as_uri(),
-                    range=only,
+                    range=unicode_range,
                 )
             )  # fmt: skip
-    return "\n".join([*rules, FAMILIES])
+    return "\n".join([*rules, FAMILY_VARIABLES])
 
 
-def write_maths(site: Path, folder: Path) -> None:
-    """Write the fonts of formulas with TrueType outlines; Chromium makes Type 3 of others."""
-    for path in (site / MATHS).glob("*.woff"):
+def write_formula_fonts(site: Path, folder: Path) -> None:
+    """Write the fonts of formulas with TrueType outlines, because others would become Type 3."""
+    for path in (site / FORMULA_FONTS).glob("*.woff"):
         font = TTFont(path)
         if "CFF " in font:
             give_true_type_outlines(font)
@@ -94,7 +95,7 @@ def write_maths(site: Path, folder: Path) -> None:
 
 
 def give_true_type_outlines(font: TTFont) -> None:
-    """Replace the cubic outlines of a font by quadratic ones."""
+    """Replace the cubic outlines of a font by the quadratic ones of TrueType."""
     glyphs, outlines = font.getGlyphSet(), {}
     for name in font.getGlyphOrder():
         pen = TTGlyphPen(glyphs)
@@ -105,22 +106,22 @@ def give_true_type_outlines(font: TTFont) -> None:
     font["glyf"].glyphOrder, font["glyf"].glyphs = font.getGlyphOrder(), outlines
     for name in {"VORG"} & set(font.keys()):
         del font[name]
-    most = font["maxp"]
-    most.tableVersion = 0x00010000
+    maximum_profile = font["maxp"]
+    maximum_profile.tableVersion = 0x00010000
     limits = ("maxZones", "maxTwilightPoints", "maxStorage", "maxFunctionDefs", "maxStackElements",
               "maxInstructionDefs", "maxSizeOfInstructions", "maxComponentElements")  # fmt: skip
     for name in limits:
-        setattr(most, name, 1 if name == "maxZones" else 0)
+        setattr(maximum_profile, name, 1 if name == "maxZones" else 0)
     font["post"].formatType = 3.0
     font.sfntVersion = "\000\001\000\000"
 
 
-def use_static(page: Page, style: str, folder: Path) -> None:
-    """Set the open page in the fonts that were written into a folder."""
-    rules = page.evaluate(MATH_RULES)
-    maths = [re.sub(r'url\("[^"]*/([^"/]+)\.woff"\)', rf'url("{folder.as_uri()}/\1.ttf")', one)
+def use_static_fonts(page: Page, style: str, folder: Path) -> None:
+    """Make the open page use the static fonts in a folder."""
+    rules = page.evaluate(FORMULA_FONT_RULES)
+    changed = [re.sub(r'url\("[^"]*/([^"/]+)\.woff"\)', rf'url("{folder.as_uri()}/\1.ttf")', one)
              for one in rules]  # fmt: skip
     page.add_style_tag(
-        content="\n".join([style, *(re.sub(r" format\([^)]*\)", "", one) for one in maths)])
+        content="\n".join([style, *(re.sub(r" format\([^)]*\)", "", one) for one in changed)])
     )
-    page.evaluate(LOAD)
+    page.evaluate(LOAD_FONTS)

@@ -1,11 +1,11 @@
-"""Slides for every chapter, as HTML and as PDF: ``python tools/slides.py [NAME ...] [--out DIR]``.
+"""Write slides for chapters as HTML and PDF: ``python tools/slides.py [NAME ...] [--out DIR]``.
 
-``slides/NN_name.md`` is the plan of a chapter's slides. A line ``## Title`` begins a
-slide; ``{{ label }}`` on a line of its own stands for what bears this label in the chapter: a
-figure, a theorem, an equation, an exercise, or ``guess``, its guess box. Of a figure that is too
-tall to be read from the last row ``{{ label rows 1/2 }}`` shows the upper one of two rows. So
-slides follow the chapter when it changes, and say in their own words only what is pointed at. A
-slide on which anything is cut off, or is too small, is refused.
+``slides/NN_name.md`` describes the slides of a chapter. A line ``## Title`` begins a slide. A line
+``{{ label }}`` inserts the part of the chapter that has this label: a figure, a theorem, an
+equation, an exercise, or, for ``guess``, its guess box. If a figure is too tall to be read from the
+last row of a lecture hall, ``{{ label rows 1/2 }}`` inserts only the upper one of two rows. In this
+way slides stay up to date when the chapter changes. A slide with text that is cut off or too small
+is reported as a fault.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typeset import browser_page, markdown, print_pdf, typeset
 
 HERE = ROOT / "slides"
 
-TAKEN = re.compile(r"^\{\{ *(\S+)(?: +(.+?))? *\}\}$", re.MULTILINE)
-# Of 720 pixels: a fortieth is what is read from the last row of a lecture hall.
+INSERTION = re.compile(r"^\{\{ *(\S+)(?: +(.+?))? *\}\}$", re.MULTILINE)
+# In pixels; a slide is 720 pixels high. Smaller text cannot be read from the last row of a hall.
 SMALLEST_TEXT = 24
-# The figures' own letters have 12 points, 27 pixels where a figure is as wide as in the book; they
-# name axes, and may be a fiftieth.
+# Smallest scale of a figure, relative to ``FIGURE_WIDTH``. Text in figures is 27 pixels high at
+# scale 1. It names axes, so it may be smaller than other text.
 SMALLEST_FIGURE = 0.54
 FIGURE_WIDTH = 1152
 
-# Arrows, space and page keys turn the slides; without it one scrolls.
-TURN = """<script>
+# With this script, arrow keys, space and page keys change the slide. Without it one has to scroll.
+CHANGE_SLIDES = """<script>
 addEventListener("keydown", event => {
   const by = {ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1}[event.key];
   if (!by) return;
@@ -41,7 +41,7 @@ addEventListener("keydown", event => {
 });
 </script>"""
 
-FAULTS = """([smallestText, smallestFigure, width]) => {
+FIND_FAULTS = """([smallestText, smallestFigure, width]) => {
   const found = [];
   for (const slide of document.querySelectorAll("section")) {
     const say = text => found.push(slide.querySelector("h1, h2").textContent.trim() + ": " + text);
@@ -64,50 +64,55 @@ FAULTS = """([smallestText, smallestFigure, width]) => {
 }"""
 
 
-def plan(name: str) -> list[tuple[str, str]]:
-    """Titles and texts of a chapter's slides, as its author wrote them."""
+def read_plan(name: str) -> list[tuple[str, str]]:
+    """Return (title, text) of each slide of a chapter, as written in its file in slides/."""
     path = HERE / f"{name}.md"
     if not path.exists():
-        raise ValueError(f"there are no slides for {name}; write {path}, as the others are.")
+        raise ValueError(f"there are no slides for {name}; write {path}, as for other chapters.")
     parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf8"), flags=re.MULTILINE)
     return [(title, text.strip()) for title, text in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def slides(name: str) -> list[str]:
-    """HTML of a chapter's slides, the title first."""
-    chapter = chapters.read(name)
+def build_slides(name: str) -> list[str]:
+    """Return HTML of each slide of a chapter; the first one is the title."""
+    chapter = chapters.read_chapter(name)
     title = f"<h1>{markdown(chapter.title)}</h1>"
-    found = [f'<section class="title">{title}<div class="body">{markdown(chapter.question)}</div>']
-    for heading, text in plan(name):
+    sections = [
+        f'<section class="title">{title}<div class="body">{markdown(chapter.question)}</div>'
+    ]
+    for heading, text in read_plan(name):
         head = markdown(heading).replace("<p>", "").replace("</p>", "").strip()
-        found.append(f'<section><h2>{head}</h2><div class="body">{_body(text, chapter)}</div>')
-    feet = [f"<footer>Chapter {chapter.number} · {n} of {len(found)}</footer></section>"
-            for n in range(1, len(found) + 1)]  # fmt: skip
-    return [slide + foot for slide, foot in zip(found, feet, strict=True)]
+        body = _format_slide(text, chapter)
+        sections.append(f'<section><h2>{head}</h2><div class="body">{body}</div>')
+    feet = [f"<footer>Chapter {chapter.number} · {n} of {len(sections)}</footer></section>"
+            for n in range(1, len(sections) + 1)]  # fmt: skip
+    return [slide + foot for slide, foot in zip(sections, feet, strict=True)]
 
 
-def _body(text: str, chapter: chapters.Chapter) -> str:
-    """A slide's text, with what it takes from the chapter."""
-    parts = TAKEN.split(text)
-    out = _words(parts[0])
-    for label, part, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+def _format_slide(text: str, chapter: chapters.Chapter) -> str:
+    """Return HTML of the text of a slide, with the parts of the chapter that it inserts."""
+    parts = INSERTION.split(text)
+    content = _format_text(parts[0])
+    for label, rows, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         if label not in chapter.pieces:
-            raise ValueError(f"chapter {chapter.number} has nothing that is labelled {label!r}.")
-        out += _taken(chapter.pieces[label], part)
-        out += _words(after)
-    return out
+            raise ValueError(f"chapter {chapter.number} has no part with the label {label!r}.")
+        content += _format_piece(chapter.pieces[label], rows)
+        content += _format_text(after)
+    return content
 
 
-def _words(text: str) -> str:
+def _format_text(text: str) -> str:
+    """Return HTML of Markdown text, or "" if it is empty."""
     return f"<div>{markdown(text)}</div>" if text.strip() else ""
 
 
-def _taken(piece: chapters.Piece, part: str | None) -> str:
+def _format_piece(piece: chapters.Piece, rows: str | None) -> str:
+    """Return HTML of a labelled part of a chapter, or of some rows of a figure."""
     if piece.kind == "figure":
-        picture = chapters.part_of(piece.picture, part) if part else piece.picture
+        picture = chapters.crop_rows(piece.picture, rows) if rows else piece.picture
         alt = html.escape(piece.text, quote=True)
         tall = ' class="tall"' if chapters.is_tall(picture) else ""
-        return f'<img{tall} src="{chapters.address(picture)}" alt="{alt}">'
+        return f'<img{tall} src="{chapters.data_url(picture)}" alt="{alt}">'
     if piece.kind == "math":
         return markdown(piece.text)
     kind = chapters.KINDS.get(piece.kind)
@@ -115,26 +120,27 @@ def _taken(piece: chapters.Piece, part: str | None) -> str:
     return f'<div class="taken">{head if kind else ""}{markdown(piece.text)}</div>'
 
 
-def write(page: Page, name: str, out: Path) -> list[str]:
-    """Write the slides of a chapter; return what cannot be read on them."""
+def write_slides(page: Page, name: str, folder: Path) -> list[str]:
+    """Write the slides of a chapter; return a message for each fault, e.g. small text."""
     style = (HERE / "slides.css").read_text(encoding="utf8")
-    title = chapters.read(name).title
-    typeset(page, title, style, "\n".join(slides(name)) + TURN, out / f"{name}.html")
-    faults = page.evaluate(FAULTS, [SMALLEST_TEXT, SMALLEST_FIGURE, FIGURE_WIDTH])
-    print_pdf(page, out / f"{name}.pdf")
+    title = chapters.read_chapter(name).title
+    body = "\n".join(build_slides(name)) + CHANGE_SLIDES
+    typeset(page, title, style, body, folder / f"{name}.html")
+    faults = page.evaluate(FIND_FAULTS, [SMALLEST_TEXT, SMALLEST_FIGURE, FIGURE_WIDTH])
+    print_pdf(page, folder / f"{name}.pdf")
     return faults
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write what the command line asks for; return the exit status."""
+    """Write the slides of the named chapters; return 1 if a slide has a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all chapters")
     parser.add_argument("--out", type=Path, default=Path("_build/slides"))
     options = parser.parse_args(arguments)
     faults = []
     with browser_page() as page:
-        for name in options.names or chapters.names():
-            faults += [f"{name}: {fault}" for fault in write(page, name, options.out)]
+        for name in options.names or chapters.chapter_names():
+            faults += [f"{name}: {fault}" for fault in write_slides(page, name, options.out)]
             print(options.out / f"{name}.pdf")
     print("\n".join(faults), file=sys.stderr)
     return 1 if faults else 0

@@ -1,7 +1,7 @@
-"""Markdown with formulas to pages that need nothing else, and to PDF; slides and papers use it.
+"""Convert Markdown with formulas to self-contained HTML pages and to PDF, for slides and papers.
 
-MathJax sets the formulas, in Chromium and without a network, as drawings within the page; then it
-is taken out again.
+Chromium opens the page without a network, and MathJax turns the formulas into SVG drawings inside
+it. Then the scripts of MathJax are removed, so that the page needs no other file.
 """
 
 from __future__ import annotations
@@ -41,32 +41,34 @@ MathJax = {{
 }};
 </script>
 <script class="once" src="{source}"></script>"""
-# What MathJax has put there to work, beside what is seen.
-TAKE_OUT = """() => {
+# Remove the scripts by which MathJax works, but not the formulas that it has drawn.
+REMOVE_MATHJAX = """() => {
     document.querySelectorAll("script.once, #MJX-SVG-styles ~ script").forEach(x => x.remove());
     document.querySelectorAll("head script[src]").forEach(x => x.remove());
 }"""
 
 
 def markdown(text: str) -> str:
-    """HTML of a text in Markdown; formulas are left to MathJax."""
-    return _parser().render(text)
+    """Convert Markdown to HTML, in which formulas are still TeX."""
+    return _make_parser().render(text)
 
 
-def _parser() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
+    """Return a Markdown parser that knows tables, typographic quotes and formulas."""
     parser = MarkdownIt("commonmark", {"typographer": True}).enable(["table", "smartquotes"])
-    return parser.use(dollarmath_plugin, renderer=_formula, double_inline=True)
+    return parser.use(dollarmath_plugin, renderer=_format_formula, double_inline=True)
 
 
-def _formula(content: str, options: dict) -> str:
+def _format_formula(content: str, options: dict) -> str:
+    """Return a formula between the delimiters that MathJax expects."""
     left, right = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
     return html.escape(f"{left}{content.strip()}{right}")
 
 
-def without_roles(text: str, named: dict[str, str] | None = None) -> str:
-    """A text of the book in plain Markdown: what its roles point to is named instead."""
+def without_roles(text: str, labels: dict[str, str] | None = None) -> str:
+    """Replace the roles in a text of the book by the words that a reader would see."""
 
-    def plain(match: re.Match) -> str:
+    def shown_text(match: re.Match) -> str:
         role, content = match[1], match[2]
         shown, _, target = content.partition(" <")
         target = target.rstrip(">") or content
@@ -75,15 +77,15 @@ def without_roles(text: str, named: dict[str, str] | None = None) -> str:
             return ", ".join(name.title() for name in names)
         if role in ("doc", "eq", "prf:ref", "numref") and shown == content:
             found = re.match(r"(\d\d)_", content)
-            return f"Chapter {int(found[1])}" if found else (named or {}).get(content, content)
+            return f"Chapter {int(found[1])}" if found else (labels or {}).get(content, content)
         return shown
 
-    return re.sub(r"\{([a-z:]+)\}`([^`]+)`", plain, text)
+    return re.sub(r"\{([a-z:]+)\}`([^`]+)`", shown_text, text)
 
 
 @contextmanager
 def browser_page(width: int = 1280, height: int = 720, scale: int = 1) -> Iterator[Page]:
-    """An empty page of a browser; pictures of it have ``scale`` pixels for each of its own."""
+    """Yield an empty browser page whose screenshots are enlarged by the factor ``scale``."""
     with sync_playwright() as engine:
         browser = chromium.launch(engine)
         size = {"width": width, "height": height}
@@ -92,7 +94,7 @@ def browser_page(width: int = 1280, height: int = 720, scale: int = 1) -> Iterat
 
 
 def typeset(page: Page, title: str, style: str, body: str, path: Path) -> None:
-    """Open a page, set its formulas, and write it to a file that needs no other."""
+    """Write a self-contained HTML page with its formulas typeset, and leave it open."""
     head = MATHJAX_HEAD.format(source=MATHJAX.as_uri())
     raw = PAGE.format(title=html.escape(title), style=style, head=head, body=body)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,11 +103,12 @@ def typeset(page: Page, title: str, style: str, body: str, path: Path) -> None:
     page.evaluate("MathJax.startup.promise.then(() => document.fonts.ready).then(() => null)")
     wrong = page.locator("mjx-merror, [data-mjx-error]")
     if wrong.count():
-        raise ValueError(f"{title}: no formula: {wrong.first.get_attribute('data-mjx-error')}")
-    page.evaluate(TAKE_OUT)
+        message = wrong.first.get_attribute("data-mjx-error")
+        raise ValueError(f"{title}: MathJax cannot read a formula: {message}")
+    page.evaluate(REMOVE_MATHJAX)
     path.write_text(page.content(), encoding="utf8")
 
 
 def print_pdf(page: Page, path: Path) -> None:
-    """Print the open page as its style sheet says."""
+    """Print the open page to PDF, in the page size that its style sheet sets."""
     page.pdf(path=path, prefer_css_page_size=True, print_background=True)

@@ -72,7 +72,7 @@ def short_and_complete_editions(chapter: str, appendix: str) -> list:
     """Return the editions of the book to test: two pages, or all pages as a slow test."""
     return [
         pytest.param([("Part II", chapter), ("Back matter", appendix)], id="short"),
-        pytest.param(editions.names_by_part(), id="book", marks=pytest.mark.slow),
+        pytest.param(editions.list_pages(), id="book", marks=pytest.mark.slow),
     ]
 
 

@@ -33,7 +33,7 @@ def edition(request, chromium_path, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("epub") / "cgmm.epub"
     # A separate thread is needed because an earlier test may have a browser open in this one.
     with ThreadPoolExecutor(1) as maker:
-        maker.submit(epub.make, site, path, request.param).result()
+        maker.submit(epub.make_epub, site, path, request.param).result()
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist()[0] == "mimetype"
         archive.extractall(path.parent)

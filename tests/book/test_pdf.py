@@ -16,7 +16,7 @@ CHAPTER = "book/13_the_papers_rerun"
 @pytest.fixture(scope="module", params=short_and_complete_editions(CHAPTER, "book/bibliography"))
 def edition(request, chromium_path, site, tmp_path_factory):
     path: Path = tmp_path_factory.mktemp("pdf") / "cgmm.pdf"
-    pdf.make(site, path, request.param)
+    pdf.make_pdf(site, path, request.param)
     return PdfReader(path), request.param
 
 

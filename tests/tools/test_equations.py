@@ -4,8 +4,8 @@ import re
 
 import equations
 import pytest
-from equation_grammar import Reference, TagError, load_table, parse
-from equation_tags import COMPUTED, TAGGED, faults, sites, tagged
+from equation_grammar import Reference, TagError, load_table, parse_tag
+from equation_tags import COMPUTED, TAGGED, find_faults, find_sites, group_by_equation
 
 TABLE = load_table()
 
@@ -23,32 +23,36 @@ TABLE = load_table()
 )
 def test_parse_turns_a_tag_into_references(tag, expected):
     source = re.match(r"\[(\w+)", tag)[1]
-    assert parse(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
+    assert parse_tag(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
 
 
 def test_parse_refuses_an_unknown_equation_and_suggests_others():
     tag = "[shental2003, eq. 13]"
     with pytest.raises(TagError, match=f"{re.escape(tag)}.*has no eq '13'; nearest: 3, 1, 12"):
-        parse(tag, TABLE)
+        parse_tag(tag, TABLE)
 
 
 def test_every_tag_in_the_repository_is_valid():
     wrong = []
-    for site in sites(*TAGGED):
+    for site in find_sites(*TAGGED):
         try:
-            parse(site.tag.text, TABLE)
+            parse_tag(site.tag.text, TABLE)
         except TagError as error:
             wrong.append(f"{site.path}:{site.tag.line}: {error}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_every_equation_has_code_and_a_test_or_a_reason_without():
-    found = faults(TABLE, tagged(sites(*COMPUTED), TABLE), tagged(sites("tests"), TABLE))
+    found = find_faults(
+        TABLE,
+        group_by_equation(find_sites(*COMPUTED), TABLE),
+        group_by_equation(find_sites("tests"), TABLE),
+    )
     assert not found, "\n".join(found)
 
 
 def test_the_page_of_equations_has_a_row_for_each_equation():
-    text = equations.page()
+    text = equations.build_page()
     for source, entry in TABLE.items():
         part = text.split(f"(equations-{source})=")[1].split("\n(equations-")[0]
         cells = [row.split(" | ")[0] for row in part.splitlines()]

@@ -10,7 +10,7 @@ FIGURE = re.compile(r"```\{figure\} (\S+)\n:alt: (.+)\n(?::\w+: \S+\n)+\n(.+)\n`
 
 def figure_path(name):
     """Return the path of a recipe's figure, relative to the page."""
-    return howto.SHOWN.get(name, f"_figures/{name}.svg")
+    return howto.EXISTING_PICTURES.get(name, f"_figures/{name}.svg")
 
 
 def test_each_recipe_has_its_figure_with_alternative_text_and_a_caption():
@@ -27,8 +27,8 @@ def test_each_recipe_has_its_figure_with_alternative_text_and_a_caption():
 def test_the_overview_links_to_all_recipes_in_order_with_their_figures():
     cards = re.findall(r":img-top: (\S+)\n:img-alt: .+\n:link: \"#(\S+)\"", PAGE)
     assert cards == [(figure_path(name), name) for name in howto.headings()]
-    drawn = sorted(set(howto.headings()) - set(howto.SHOWN))
-    assert sorted(howto.DRAWN) == drawn
+    drawn = sorted(set(howto.headings()) - set(howto.EXISTING_PICTURES))
+    assert sorted(howto.DRAWING_FUNCTIONS) == drawn
     assert sorted(path.stem for path in howto.FIGURES.iterdir()) == drawn
 
 

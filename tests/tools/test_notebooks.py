@@ -21,7 +21,7 @@ EXPLORER = new_output(
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.name)
 def test_committed_chapters_are_clean(path):
-    assert notebooks.faults(path) == []
+    assert notebooks.find_faults(path) == []
 
 
 def cell(source="1 + 1", count=1, outputs=(), **metadata):
@@ -60,8 +60,8 @@ ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueEr
         ([cell(outputs=[ERROR], tags=["raises-exception"])], ""),
     ],
 )
-def test_faults_reports_missing_alternative_texts_bad_order_and_errors(path, cells, fault):
-    report = "".join(notebooks.faults(write_notebook(path, *cells)))
+def test_find_faults_reports_missing_alternative_texts_bad_order_and_errors(path, cells, fault):
+    report = "".join(notebooks.find_faults(write_notebook(path, *cells)))
     assert fault in report
     assert bool(fault) == bool(report)
 
@@ -81,9 +81,9 @@ def test_clean_removes_outputs_and_metadata_that_differ_between_runs(path, add_c
     notebook = notebooks.clean(new_notebook(cells=[cell(tags=["hide-input"])]))
     add_clutter(notebook)
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
-    assert "is not clean" in "".join(notebooks.faults(path))
+    assert "is not clean" in "".join(notebooks.find_faults(path))
     cleaned = notebooks.clean(notebook)
-    assert notebooks.faults(write_notebook(path, *cleaned.cells)) == []
+    assert notebooks.find_faults(write_notebook(path, *cleaned.cells)) == []
     assert cleaned.cells[0].metadata == {"tags": ["hide-input"]}
 
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from package import CLUTTER, ROOT, build, require_release_notes, unpacked
+from package import CLUTTER, ROOT, build, require_release_notes, unpack_sdist
 
 if not (ROOT / "cgmm").is_dir():
     pytest.skip(
@@ -19,7 +19,7 @@ def distributions(tmp_path_factory) -> tuple[set[str], set[str]]:
     place = tmp_path_factory.mktemp("package")
     sdist, wheel = build(ROOT, place, isolated=False)
     shutil.unpack_archive(wheel, place / "wheel", "zip")
-    folders = unpacked(sdist, place / "sdist"), place / "wheel"
+    folders = unpack_sdist(sdist, place / "sdist"), place / "wheel"
     sdist, wheel = ({path.relative_to(folder).as_posix() for path in folder.rglob("*")
                      if path.is_file()} for folder in folders)  # fmt: skip
     return sdist, wheel
@@ -72,5 +72,5 @@ def test_a_release_requires_its_notes_and_a_tag_of_its_version(tmp_path):
     with pytest.raises(SystemExit, match=r"the tag is v1\.2\.4"):
         require_release_notes(tmp_path, "v1.2.4")
     log.write_text("# Changes\n\n## 1.2.2\n")
-    with pytest.raises(SystemExit, match=r"CHANGELOG\.md opens with 1\.2\.2"):
+    with pytest.raises(SystemExit, match=r"CHANGELOG\.md begins with 1\.2\.2"):
         require_release_notes(tmp_path, None)

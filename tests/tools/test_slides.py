@@ -7,7 +7,7 @@ import pytest
 
 import slides
 
-NAMES = chapters.names()
+NAMES = chapters.chapter_names()
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def page(browser):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != NAMES[1])) for name in NAMES]
 )
 def test_slides_of_a_chapter_are_8_to_12_fit_and_need_no_other_file(name, page, tmp_path):
-    assert slides.write(page, name, tmp_path) == []
+    assert slides.write_slides(page, name, tmp_path) == []
     assert 8 <= page.locator("section").count() <= 12
     text = (tmp_path / f"{name}.html").read_text(encoding="utf8")
     page.reload()
@@ -32,7 +32,7 @@ def test_slides_of_a_chapter_are_8_to_12_fit_and_need_no_other_file(name, page, 
     words = page.locator("body").inner_text()
     assert re.findall(r"\{[a-z:]+\}`|\]\(|\$|:label:|\bth[mx]-\d|\bfig-\d|\beq-\d", words) == []
     n_pages = (tmp_path / f"{name}.pdf").read_bytes().count(b"/Type /Page\n")
-    assert n_pages == len(slides.slides(name))
+    assert n_pages == len(slides.build_slides(name))
 
 
 def test_unreadable_slides_are_reported_by_title(page, tmp_path, monkeypatch):
@@ -40,8 +40,8 @@ def test_unreadable_slides_are_reported_by_title(page, tmp_path, monkeypatch):
     long = "A word and another. " * 200
     wide = "$$ " + " + ".join(f"x_{{{n}}}" for n in range(60)) + " $$"
     plan = [("Long", long), ("Wide", wide), ("Tall", "{{ fig-9-noise }}")]
-    monkeypatch.setattr(slides, "plan", lambda name: plan)
-    faults = slides.write(page, "09_soft_preferences", tmp_path)
+    monkeypatch.setattr(slides, "read_plan", lambda name: plan)
+    faults = slides.write_slides(page, "09_soft_preferences", tmp_path)
     assert "Long: too much on it" in faults
     assert "Wide: wider than the slide" in faults
     assert [fault for fault in faults if fault.startswith("Tall: a figure at 0.")]
