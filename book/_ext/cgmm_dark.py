@@ -1,9 +1,10 @@
-"""Figures for the dark: each SVG has a second set of colours, as light as they were dark.
+"""Sphinx extension that adds colours for dark pages to each SVG figure.
 
-A colour keeps its hue. What is dark on paper is light on a dark page, and the lighter a colour, the
-darker; the page's own colour becomes that of the dark page. Lightness is that of OKLab, by which
-equal steps look equal. An address that ends in ``.svg#dark`` asks for the second set; those that
-end in ``#phone`` and ``#phone-dark`` for the stacked view that ``cgmm_phone.py`` adds.
+Each colour keeps its hue, but its lightness is reversed: dark colours become light and light
+colours dark, and the colour of the light page becomes that of the dark page. Lightness is measured
+in OKLab, in which equal steps look equal. An address that ends in ``.svg#dark`` selects these
+colours; addresses that end in ``#phone`` and ``#phone-dark`` select the stacked view that
+``cgmm_phone.py`` adds.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 IMAGE = re.compile(
-    r'<img (?P<said>[^>]*?src="(?P<way>[^"]*_images/(?P<name>[^"/]+))\.svg"[^>]*?)\s*/?>'
+    r'<img (?P<attributes>[^>]*?src="(?P<way>[^"]*_images/(?P<name>[^"/]+))\.svg"[^>]*?)\s*/?>'
 )
-# Windows in which figures are stacked; the style sheet has the same width.
+# Media query of windows in which panels are stacked. The style sheet has the same width.
 NARROW = "screen and (max-width: 40rem)"
-LOOK = re.compile(r' style="([^"]*)"')
+STYLE = re.compile(r' style="([^"]*)"')
 COLOUR = re.compile(r"#[0-9a-f]{6}\b")
-# Lightness on paper and in the dark. The last is the page itself, #fcfcfb and #121212.
-LIGHT = [0.0, 0.8, 0.99]
-DARK = [0.95, 0.58, 0.18]
-# Linear red, green, blue to cones, and their cube roots to OKLab (Ottosson 2020).
+# Lightness of colours on light pages, and of their counterparts on dark pages. The last pair is the
+# page itself, #fcfcfb and #121212.
+LIGHTNESS = [0.0, 0.8, 0.99]
+DARK_LIGHTNESS = [0.95, 0.58, 0.18]
+# Matrices from linear RGB to cone responses, and from their cube roots to OKLab (Ottosson 2020).
 CONES = np.array([
     [0.4122214708, 0.5363325363, 0.0514459929],
     [0.2119034982, 0.6806995451, 0.1073969566],
@@ -41,38 +43,38 @@ LAB = np.array([
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register with Sphinx. Images are copied before the build is finished."""
-    app.connect("html-page-context", offer_both)
-    app.connect("build-finished", give_colours, priority=850)
+    """Register with Sphinx; images are copied before the event "build-finished"."""
+    app.connect("html-page-context", show_both)
+    app.connect("build-finished", add_dark_colours, priority=850)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def offer_both(
+def show_both(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Show each figure in one set of colours on a light page and in the other on a dark one."""
+    """Replace each figure by a pair of images, one for light pages and one for dark pages."""
     if app.builder.name != "html" or "body" not in context:
         return
     sources = {name: Path(app.srcdir, path) for path, name in app.builder.images.items()}
 
-    def both(found: re.Match) -> str:
+    def make_pair(found: re.Match) -> str:
         text = sources[f"{found['name']}.svg"].read_text(encoding="utf8")
         attributes = re.sub(
-            r' (?:width|height|class|loading)="[^"]*"', "", " " + found["said"]
+            r' (?:width|height|class|loading)="[^"]*"', "", " " + found["attributes"]
         ).strip()
-        attributes += f' {size(text)} loading="lazy"'
-        sides = [("only-light", "", "phone"), ("only-dark", "#dark", "phone-dark")]
-        pair = "".join(_one_side(attributes, text, *side) for side in sides)
-        style = cgmm_phone.attributes(text)
-        held = f' style="{style}"' if style else ""
-        return f'<span class="cgmm-pair"{held}>{pair}</span>'
+        attributes += f' {size_attributes(text)} loading="lazy"'
+        variants = [("only-light", "", "phone"), ("only-dark", "#dark", "phone-dark")]
+        pair = "".join(_format_image(attributes, text, *one) for one in variants)
+        style = cgmm_phone.css_variables(text)
+        style_attribute = f' style="{style}"' if style else ""
+        return f'<span class="cgmm-pair"{style_attribute}>{pair}</span>'
 
-    context["body"] = IMAGE.sub(both, context["body"])
+    context["body"] = IMAGE.sub(make_pair, context["body"])
 
 
-def _one_side(attributes: str, text: str, look: str, fragment: str, on_phone: str) -> str:
-    """Return a figure in one set of colours, with its stacked view for narrow windows."""
-    image = f'<img class="{look}" {attributes.replace(".svg", f".svg{fragment}")} />'
+def _format_image(attributes: str, text: str, theme: str, fragment: str, on_phone: str) -> str:
+    """Return the HTML of a figure for light or dark pages, with its stacked view if it has one."""
+    image = f'<img class="{theme}" {attributes.replace(".svg", f".svg{fragment}")} />'
     if cgmm_phone.stack(text) is None:
         return image
     source = re.search(r'src="([^"]*)"', attributes)[1]
@@ -80,48 +82,48 @@ def _one_side(attributes: str, text: str, look: str, fragment: str, on_phone: st
     return f"<picture>{narrow}{image}</picture>"
 
 
-def give_colours(app: Sphinx, exception: Exception | None) -> None:
-    """Write both sets into each figure."""
+def add_dark_colours(app: Sphinx, exception: Exception | None) -> None:
+    """Add the dark colours and the stacked view to each figure of the built site."""
     if exception is not None or app.builder.name != "html":
         return
     for path in Path(app.outdir, "_images").glob("*.svg"):
         text = cgmm_phone.with_stack(path.read_text(encoding="utf8"))
-        path.write_text(with_both(text), encoding="utf8")
+        path.write_text(with_dark_colours(text), encoding="utf8")
 
 
-def with_both(text: str) -> str:
-    """Return an SVG with styles as classes, and with other colours when its root is the target."""
+def with_dark_colours(text: str) -> str:
+    """Return an SVG whose styles are CSS classes, with dark colours if ``#dark`` is the target."""
     if ' id="dark"' in text:
         return text
-    looks = {look: f"l{n}" for n, look in enumerate(dict.fromkeys(LOOK.findall(text)))}
+    styles = {one: f"l{n}" for n, one in enumerate(dict.fromkeys(STYLE.findall(text)))}
     colours = {
-        one: f"--c{n}" for n, one in enumerate(dict.fromkeys(COLOUR.findall(" ".join(looks))))
+        one: f"--c{n}" for n, one in enumerate(dict.fromkeys(COLOUR.findall(" ".join(styles))))
     }
-    # As inherited properties colours reach the marks too, which are drawn where they are used.
-    light = ";".join(f"{name}:{colour}" for colour, name in colours.items())
-    night = ";".join(f"{name}:{dark(colour)}" for colour, name in colours.items())
-    rules = [f":root{{{light}}}", f":root:target,#phone-dark:target~*{{{night}}}"]
-    for look, name in looks.items():
-        rules.append(f".{name}{{{COLOUR.sub(lambda found: f'var({colours[found[0]]})', look)}}}")
-    text = LOOK.sub(lambda found: f' class="{looks[found[1]]}"', text)
+    # CSS variables are inherited, so they also reach marks that are drawn by ``<use>``.
+    light_rules = ";".join(f"{name}:{colour}" for colour, name in colours.items())
+    dark_rules = ";".join(f"{name}:{dark(colour)}" for colour, name in colours.items())
+    rules = [f":root{{{light_rules}}}", f":root:target,#phone-dark:target~*{{{dark_rules}}}"]
+    for rule, name in styles.items():
+        rules.append(f".{name}{{{COLOUR.sub(lambda found: f'var({colours[found[0]]})', rule)}}}")
+    text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
     head, tail = text.replace("<svg", '<svg id="dark"', 1).split(">", 1)
     tail = re.sub(r"\n\s*", "\n", tail)
     return f"{head}><style>{''.join(rules)}</style>{tail}"
 
 
-def size(text: str) -> str:
-    """Return width and height as attributes, in pixels of which 96 are an inch."""
+def size_attributes(text: str) -> str:
+    """Return the attributes width and height of an SVG in pixels, 96 per inch."""
     points = [float(re.search(rf' {name}="([\d.]+)pt"', text)[1]) for name in ("width", "height")]
     return 'width="{:.0f}" height="{:.0f}"'.format(*(4 / 3 * one for one in points))
 
 
 @cache
 def dark(colour: str) -> str:
-    """Return the colour of the same hue for a dark page: dark becomes light."""
+    """Return the colour of the same hue and reversed lightness for a dark page."""
     srgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     lightness, *hue = LAB @ np.cbrt(CONES @ linear)
-    turned = np.array([np.interp(lightness, LIGHT, DARK), *hue])
-    linear = np.clip(np.linalg.solve(CONES, np.linalg.solve(LAB, turned) ** 3), 0, 1)
+    reversed_colour = np.array([np.interp(lightness, LIGHTNESS, DARK_LIGHTNESS), *hue])
+    linear = np.clip(np.linalg.solve(CONES, np.linalg.solve(LAB, reversed_colour) ** 3), 0, 1)
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
     return "#" + "".join(f"{round(255 * one):02x}" for one in srgb)

@@ -1,7 +1,7 @@
-"""The live figure of the home page, made while the book is built, and the scripts of all of them.
+"""Sphinx extension that makes the live figure of the home page, and shares scripts between pages.
 
-A figure brings its script along, so that a notebook needs nothing else. Of the site's pages, those
-with figures of one mode share one file instead.
+In a notebook each live figure contains its script. On the site, all pages with live figures of the
+same mode load one script file instead.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class LiveHome(SphinxDirective):
     """Directive that places the live figure of the home page."""
 
     def run(self) -> list[nodes.Node]:
-        """Put the figure where the directive stands."""
+        """Return a node with the HTML of the figure."""
         return [nodes.raw("", home_figure().html(), format="html")]
 
 
 def home_figure() -> LiveFigure:
-    """Return a small live version of the front figure, in which two fits compete."""
+    """Return a small live version of the figure on the home page, in which two fits compete."""
     X, y = vertical_classes(16)[:2]
-    level = (X[:, 1] > 0).astype(int)
-    X = X - np.outer(2 * level - 1, [0, 6])
+    is_upper = (X[:, 1] > 0).astype(int)
+    X = X - np.outer(2 * is_upper - 1, [0, 6])
     return LiveFigure(
-        X, mode="rivals", title="Who belongs with whom?", task=TASK, starts=[y, level],
+        X, mode="rivals", title="Who belongs with whom?", task=TASK, starts=[y, is_upper],
         words=["upright", "level"], name="home",
     )  # fmt: skip
 
@@ -52,7 +52,7 @@ def home_figure() -> LiveFigure:
 def share_scripts(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Move the script of each mode into one file for all pages that have such a figure."""
+    """Replace the scripts of live figures in a page by links to one file per mode."""
     if app.builder.name != "html" or "cgmm-live" not in context.get("body", ""):
         return
     folder = Path(app.outdir, "_static", "live")

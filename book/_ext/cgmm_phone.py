@@ -1,10 +1,13 @@
-"""Figures for a telephone: panels side by side get a second view in which they stand stacked.
+"""Add a view for phones to SVG figures, in which panels are stacked instead of side by side.
 
-The view is part of the same SVG, so it costs a few hundred bytes: ``figure.svg#phone`` moves panels
-and shows another part of the plane, ``figure.svg#phone-dark`` has the colours for the dark as well.
-A panel too wide for the telephone is narrowed by ``cgmm_narrow.py``. A figure for which neither is
-possible keeps the width at which its letters can be read, and scrolls. ``cgmm_dark.py`` calls this
-module when it writes pages and figures.
+The view is part of the same SVG and needs only a few hundred bytes: ``figure.svg#phone`` moves the
+panels and shows another part of the drawing, and ``figure.svg#phone-dark`` also selects the dark
+colours. ``cgmm_narrow.py`` narrows panels that are too wide for a phone. If a figure can be neither
+stacked nor narrowed, it keeps the width at which its text is readable, and the reader has to
+scroll. ``cgmm_dark.py`` calls this module when it writes pages and figures.
+
+Each panel has a ``ground``, the rectangle of its axes without tick labels and titles, and a
+``box``, the rectangle around everything that it draws.
 """
 
 from __future__ import annotations
@@ -15,40 +18,42 @@ from functools import cache, partial
 from itertools import groupby
 from typing import NamedTuple
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import cgmm_narrow
 import numpy as np
 from cgmm_narrow import LINK, SVG, Box, Narrowed
 
-# The column of a telephone 390 pixels wide, and the smallest letters on it, both in pixels.
+# Width of the text column on a phone 390 pixels wide, and the smallest readable text, in pixels.
 COLUMN = 358
 SMALLEST = 11
-# The space around a panel, in points.
+# Space around a panel, in points.
 PAD = 4
 STEP = re.compile(r"(translate|rotate|scale)\(([^)]*)\)")
 NUMBER = re.compile(r"-?[\d.]+")
 
 
 class Part(NamedTuple):
-    """A panel, with the axis of a neighbour that it needs at the left where it begins a row."""
+    """A panel, and the y axis of a neighbour that it copies if it begins a row."""
 
     name: str
     box: Box
     ground: Box
-    """Its axes without numbers and titles."""
+    """Rectangle of its axes without tick labels and titles."""
     axis: str = ""
-    """Name of the neighbour's axis, "" if the panel has its own."""
+    """Id of the neighbour's y axis; "" if the panel has its own."""
     shift: float = 0.0
-    """Distance by which that axis is moved to the right, in points."""
+    """Distance by which a copy of that axis is moved to the right, in points."""
     left: float = np.inf
-    """Left end of the panel together with that axis, in points."""
+    """Left end of the panel together with the copied axis, in points."""
     narrowed: Narrowed | None = None
 
 
 class Stack(NamedTuple):
-    """Size of a figure's view on a telephone, and what is changed for it.
+    """The view of a figure on a phone: its size and the changes that it makes.
 
-    These are the moves of its panels, ``(panel, axis, shift)`` of copied axes, and narrowed panels.
+    ``moves`` are the shifts of panels by id, ``axes`` the (panel, axis, shift) of copied axes, and
+    ``narrowed`` the narrowed panels by id.
     """
 
     width: float
@@ -61,20 +66,20 @@ class Stack(NamedTuple):
 # ---------------------------------------------------------------------------- reading a figure
 
 
-def matrix(element: ElementTree.Element) -> np.ndarray:
-    """Return the 3 x 3 matrix of an element's transform and place."""
+def matrix(element: Element) -> np.ndarray:
+    """Return the (3, 3) matrix of an element's transform and position."""
     result = np.eye(3)
     for name, numbers in STEP.findall(element.get("transform", "")):
-        a, *more = [float(one) for one in NUMBER.findall(numbers)]
-        b = more[0] if more else (a if name == "scale" else 0.0)
+        a, *others = [float(one) for one in NUMBER.findall(numbers)]
+        b = others[0] if others else (a if name == "scale" else 0.0)
         step = np.eye(3)
         if name == "translate":
             step[:2, 2] = a, b
         elif name == "scale":
             step[0, 0], step[1, 1] = a, b
         else:
-            turn = np.deg2rad(a)
-            step[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+            angle = np.deg2rad(a)
+            step[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
         result = result @ step
     if element.tag == f"{SVG}use":
         step = np.eye(3)
@@ -83,8 +88,8 @@ def matrix(element: ElementTree.Element) -> np.ndarray:
     return result
 
 
-def corners(path: ElementTree.Element) -> np.ndarray:
-    """Return the corners of the rectangle around a path, or of the rectangle itself."""
+def corners(path: Element) -> np.ndarray:
+    """Return the (4, 3) homogeneous corners of a rectangle or of the rectangle around a path."""
     if path.tag == f"{SVG}rect":
         x, y, width, height = (float(path.get(one)) for one in ("x", "y", "width", "height"))
         ends = np.array([[x, y], [x + width, y + height]])
@@ -97,80 +102,82 @@ def corners(path: ElementTree.Element) -> np.ndarray:
     return np.array([[a, b, 1], [a, d, 1], [c, b, 1], [c, d, 1]])
 
 
-def points(element: ElementTree.Element, known: dict, around: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the corners of everything that is drawn; clipped parts count as their clip."""
+def drawn_corners(element: Element, by_id: dict, outer: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the corners of everything that an element draws; clipped parts count as their clip."""
     if element.tag == f"{SVG}defs":
         return
     if clip := element.get("clip-path"):
-        yield corners(known[clip[5:-1]][0]) @ around.T
+        yield corners(by_id[clip[5:-1]][0]) @ outer.T
         return
-    here = around @ matrix(element)
+    transform = outer @ matrix(element)
     if element.tag == f"{SVG}use":
-        shape = known[element.get(LINK)[1:]]
-        yield corners(shape) @ (here @ matrix(shape)).T
+        shape = by_id[element.get(LINK)[1:]]
+        yield corners(shape) @ (transform @ matrix(shape)).T
     elif element.tag == f"{SVG}path":
-        yield corners(element) @ here.T
+        yield corners(element) @ transform.T
     for child in element:
-        yield from points(child, known, here)
+        yield from drawn_corners(child, by_id, transform)
 
 
-def box_of(element: ElementTree.Element, known: dict) -> Box | None:
+def box_of(element: Element, by_id: dict) -> Box | None:
     """Return the rectangle around everything that an element draws."""
-    found = [one for one in points(element, known, np.eye(3)) if len(one)]
+    found = [one for one in drawn_corners(element, by_id, np.eye(3)) if len(one)]
     if not found:
         return None
-    all_ = np.concatenate(found)[:, :2]
-    return Box(*all_.min(axis=0), *all_.max(axis=0))
+    all_corners = np.concatenate(found)[:, :2]
+    return Box(*all_corners.min(axis=0), *all_corners.max(axis=0))
 
 
-def parts_of(root: ElementTree.Element) -> list[Part]:
-    """Return axes, legends and texts of the figure, from left to right: all but the ground."""
+def find_parts(root: Element) -> list[Part]:
+    """Return the axes, legends and texts of a figure, but not its background."""
     figure = root.find(f"{SVG}g[@id='figure_1']")
-    known = {one.get("id"): one for one in root.iter() if one.get("id")}
+    by_id = {one.get("id"): one for one in root.iter() if one.get("id")}
     groups = [] if figure is None else [one for one in figure if one.get("id") != "patch_1"]
-    drawn = [(one, box) for one in groups if (box := box_of(one, known))]
-    grounds = {one.get("id"): ground_of(one, known) for one, _ in drawn}
-    donors = [
-        (grounds[one.get("id")], axis) for one, _ in drawn if has_letters(axis := y_axis(one))
+    drawn = [(one, box) for one in groups if (box := box_of(one, by_id))]
+    grounds = {one.get("id"): ground_of(one, by_id) for one, _ in drawn}
+    labelled_axes = [
+        (grounds[one.get("id")], axis) for one, _ in drawn if has_text(axis := y_axis(one))
     ]
     parts = []
     for one, box in drawn:
-        name, ground, mine = one.get("id"), grounds.get(one.get("id")), y_axis(one)
-        level = [one for one in donors if ground and one[0] and is_level(one[0], ground)]
-        if mine is None or has_letters(mine) or not level:
+        name, ground, own_axis = one.get("id"), grounds.get(one.get("id")), y_axis(one)
+        aligned = [
+            one for one in labelled_axes if ground and one[0] and are_aligned(one[0], ground)
+        ]
+        if own_axis is None or has_text(own_axis) or not aligned:
             parts.append(Part(name, box, ground or box))
             continue
-        its_ground, axis = level[0]
+        its_ground, axis = aligned[0]
         shift = ground.left - its_ground.left
-        left = box_of(axis, known).left + shift
+        left = box_of(axis, by_id).left + shift
         parts.append(Part(name, box, ground, axis.get("id"), shift, left))
     return parts
 
 
-def ground_of(part: ElementTree.Element, known: dict) -> Box | None:
-    """Return the rectangle of a panel's axes, to which what it draws is clipped."""
+def ground_of(part: Element, by_id: dict) -> Box | None:
+    """Return the rectangle of a panel's axes, to which its curves and marks are clipped."""
     clipped = [one for one in part.iter() if one.get("clip-path")]
-    return box_of(clipped[0] if clipped else part, known)
+    return box_of(clipped[0] if clipped else part, by_id)
 
 
-def y_axis(part: ElementTree.Element) -> ElementTree.Element | None:
-    """Return the vertical axis of a panel, the second of its two."""
+def y_axis(part: Element) -> Element | None:
+    """Return the y axis of a panel, the second of its two axes; None if it does not have two."""
     found = [one for one in part if one.get("id", "").startswith("matplotlib.axis_")]
     return found[1] if len(found) == 2 else None
 
 
-def has_letters(axis: ElementTree.Element | None) -> bool:
-    """Return True if an axis has numbers or a name."""
+def has_text(axis: Element | None) -> bool:
+    """Return whether an axis has tick labels or a title."""
     return axis is not None and any(one.get("id", "").startswith("text_") for one in axis.iter())
 
 
-def is_level(one: Box, other: Box) -> bool:
-    """Return True if two panels stand side by side and are equally high."""
+def are_aligned(one: Box, other: Box) -> bool:
+    """Return whether the axes of two panels have the same top and bottom."""
     return abs(one.top - other.top) < 0.1 and abs(one.bottom - other.bottom) < 0.1
 
 
-def smallest_letters(text: str) -> float | None:
-    """Return the size of the smallest letters in points; None if there are none."""
+def smallest_text(text: str) -> float | None:
+    """Return the size of the smallest text of a figure in points; None if it has no text."""
     sizes = [100 * float(one) for one in re.findall(r"scale\((0\.\d+) -0\.\d+\)", text)]
     return min(sizes, default=None)
 
@@ -180,36 +187,36 @@ def smallest_letters(text: str) -> float | None:
 
 @cache
 def stack(text: str) -> Stack | None:
-    """Return how the panels of a figure are stacked; None if they need not or cannot be."""
-    letters = smallest_letters(text)
-    if letters is None or 'id="figure_1"' not in text:
+    """Return the phone view of a figure; None if it is unnecessary or impossible."""
+    text_size = smallest_text(text)
+    if text_size is None or 'id="figure_1"' not in text:
         return None
-    widest = COLUMN * letters / SMALLEST
-    # Comments have the values of ticks.
+    max_width = COLUMN * text_size / SMALLEST
+    # Keep comments, because they contain the tick labels as text.
     keep_comments = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     root = ElementTree.fromstring(text, parser=keep_comments)
-    if float(root.get("viewBox").split()[2]) <= widest:
+    if float(root.get("viewBox").split()[2]) <= max_width:
         return None
-    parts = parts_of(root)
+    parts = find_parts(root)
     columns = columns_of(parts) if parts else []
-    known = {one.get("id"): one for one in root.iter() if one.get("id")}
-    rows = rows_of(narrow_columns(columns, known, widest), widest)
-    return place(rows) if rows else None
+    by_id = {one.get("id"): one for one in root.iter() if one.get("id")}
+    rows = rows_of(narrow_columns(columns, by_id, max_width), max_width)
+    return place_rows(rows) if rows else None
 
 
 def columns_of(parts: list[Part]) -> list[list[Part]]:
-    """Return the columns in the order in which they are stacked.
+    """Return columns of panels in the order in which they are stacked.
 
-    Panels of one height are read row by row, so each is a column of its own; a panel with a lower
-    one below it, which belongs to it, stays on top of that.
+    If all panels have the same height, they are read row by row, so each is a column of its own.
+    Otherwise panels that are above each other belong together and stay one column.
     """
     heights = [part.ground.bottom - part.ground.top for part in parts]
-    bands = cut(parts, "top", "bottom") if max(heights) < 1.05 * min(heights) else [parts]
-    return [column for band in bands for column in cut(band, "left", "right")]
+    bands = split(parts, "top", "bottom") if max(heights) < 1.05 * min(heights) else [parts]
+    return [column for band in bands for column in split(band, "left", "right")]
 
 
-def cut(parts: list[Part], start: str, end: str) -> list[list[Part]]:
-    """Return groups of parts, in order, between which a straight line can be drawn."""
+def split(parts: list[Part], start: str, end: str) -> list[list[Part]]:
+    """Split parts into groups, in order, that a straight line separates."""
     groups: list[list[Part]] = []
     last = -np.inf
     for part in sorted(parts, key=lambda part: getattr(part.box, start)):
@@ -220,17 +227,18 @@ def cut(parts: list[Part], start: str, end: str) -> list[list[Part]]:
     return groups
 
 
-def narrow_columns(columns: list[list[Part]], known: dict, widest: float) -> list[list[Part]]:
-    """Return the columns, with the panels of those narrowed that have no room and can be."""
+def narrow_columns(columns: list[list[Part]], by_id: dict, max_width: float) -> list[list[Part]]:
+    """Return the columns after narrowing panels that are too wide for a phone, where possible."""
     wide = [
         part for column in columns for part in column
-        if width_of([column]) > widest and not any(one.axis for one in column)
+        if width_of([column]) > max_width and not any(one.axis for one in column)
     ]  # fmt: skip
     replaced: dict[str, Part] = {}
-    for _, alike in groupby(wide, key=lambda part: np.round(part.ground[::2]).tolist()):
-        parts = {part.name: part for part in alike}
+    for _, same_width in groupby(wide, key=lambda part: np.round(part.ground[::2]).tolist()):
+        parts = {part.name: part for part in same_width}
         grounds = {name: part.ground for name, part in parts.items()}
-        found = cgmm_narrow.narrow(grounds, widest - 2 * PAD, known, partial(box_of, known=known))
+        measure = partial(box_of, by_id=by_id)
+        found = cgmm_narrow.narrow(grounds, max_width - 2 * PAD, by_id, measure)
         for name, (narrowed, box, ground) in (found or {}).items():
             replaced[name] = parts[name]._replace(box=box, ground=ground, narrowed=narrowed)
     return [
@@ -240,13 +248,13 @@ def narrow_columns(columns: list[list[Part]], known: dict, widest: float) -> lis
     ]  # fmt: skip
 
 
-def rows_of(columns: list[list[Part]], widest: float) -> list[list[list[Part]]]:
-    """Return as many columns side by side as have room; nothing if one alone has none."""
+def rows_of(columns: list[list[Part]], max_width: float) -> list[list[list[Part]]]:
+    """Put columns side by side while they fit; return [] if a single column is too wide."""
     rows: list[list[list[Part]]] = []
     for column in columns:
-        if rows and width_of([*rows[-1], column]) <= widest:
+        if rows and width_of([*rows[-1], column]) <= max_width:
             rows[-1].append(column)
-        elif width_of([column]) <= widest:
+        elif width_of([column]) <= max_width:
             rows.append([column])
         else:
             return []
@@ -254,7 +262,7 @@ def rows_of(columns: list[list[Part]], widest: float) -> list[list[list[Part]]]:
 
 
 def shifts_of(row: list[list[Part]]) -> list[float]:
-    """Return how far each column is moved to the right so that they stand side by side."""
+    """Return the distances by which the columns of a row move to the right to be side by side."""
     shifts, x = [], float(PAD)
     for n, column in enumerate(row):
         # The first column shows its own axis, or that of a neighbour.
@@ -265,12 +273,12 @@ def shifts_of(row: list[list[Part]]) -> list[float]:
 
 
 def width_of(row: list[list[Part]]) -> float:
-    """Return the width of a row with the space around it."""
+    """Return the width of a row of columns with the space around it."""
     return max(part.box.right for part in row[-1]) + shifts_of(row)[-1] + PAD
 
 
-def place(rows: list[list[list[Part]]]) -> Stack:
-    """Put the rows one below the other; in a row the axes begin at one height."""
+def place_rows(rows: list[list[list[Part]]]) -> Stack:
+    """Place rows of columns below each other, so that the axes of a row have the same top."""
     moves, y = {}, float(PAD)
     for row in rows:
         tops = [min(column, key=lambda part: part.ground.top).ground.top for column in row]
@@ -297,7 +305,7 @@ def place(rows: list[list[list[Part]]]) -> Stack:
 
 
 def with_stack(text: str) -> str:
-    """Return an SVG with the two stacked views, if its panels can be stacked."""
+    """Return an SVG with a light and a dark phone view, or unchanged if it has no such view."""
     found = stack(text)
     if found is None or "<view" in text:
         return text
@@ -311,10 +319,10 @@ def with_stack(text: str) -> str:
     if found.narrowed:
         numbers = {name: f"m{n}" for n, name in enumerate(found.moves)}
         panels = {numbers[name]: panel for name, panel in found.narrowed.items()}
-        text, more = cgmm_narrow.write(text, panels)
-        rules += more
+        text, new_rules = cgmm_narrow.write(text, panels)
+        rules += new_rules
     for name, axis, shift in found.axes:
-        # A group without a class would be taken apart.
+        # cgmm_light.py removes groups without a class, so give it one.
         text = text.replace(f'<g id="{axis}">', f'<g id="{axis}" class="a">', 1)
         copy = f'<use xlink:href="#{axis}" transform="translate({shift:.2f} 0)" class="y"/>'
         text = re.sub(rf'(<g id="{name}" [^>]*>)', rf"\1{copy}", text, count=1)
@@ -324,13 +332,13 @@ def with_stack(text: str) -> str:
     return f"{head}><style>{''.join(rules)}</style>{views}{tail}"
 
 
-def attributes(text: str) -> str:
-    """Return what the style sheet needs to know of a figure on a telephone, as a style."""
+def css_variables(text: str) -> str:
+    """Return CSS variables with the size of a figure on a phone; "" if it fits unchanged."""
     if found := stack(text):
         return f"--cgmm-stack: {found.width} / {found.height}"
-    letters = smallest_letters(text)
+    text_size = smallest_text(text)
     width = re.search(r'viewBox="0 0 ([\d.]+)', text)
-    if letters is None or width is None:
+    if text_size is None or width is None:
         return ""
-    needed = float(width[1]) * SMALLEST / letters
+    needed = float(width[1]) * SMALLEST / text_size
     return f"--cgmm-least: {needed:.0f}px" if needed > COLUMN else ""

@@ -65,8 +65,8 @@ def test_a_compressed_figure_has_the_same_pixels(browser):
     ax.plot(np.sin(np.arange(9)), "o-")
     ax.scatter([0, 4, 8], [0, 0, 1], s=[900, 90, 9], alpha=0.5)
     ax.set(title="Words and $\\hat\\Sigma_k$", xlim=(0, 7), ylim=(-0.8, 0.8))
-    before = cgmm_dark.with_both(svg(figure))
-    after = cgmm_light.lean(before)
+    before = cgmm_dark.with_dark_colours(svg(figure))
+    after = cgmm_light.compress_svg(before)
     assert len(after) < 0.7 * len(before)
     page, shown = browser.new_page(), []
     for text in (before, after):
@@ -94,4 +94,4 @@ def test_images_of_an_earlier_build_are_removed(tmp_path):
 
 def test_compressed_svg_paths_keep_their_points():
     line = "M 1 2.5 \nL 57.25 -0.75 \nL 57.25 101.15 \nz\nM 3 3 \nQ 4 5 6.5 7 \n"
-    assert cgmm_light.relative(line) == "m1 2.5l56.25-3.25 0 101.9zm2 .5q1 2 3.5 4"
+    assert cgmm_light.make_relative(line) == "m1 2.5l56.25-3.25 0 101.9zm2 .5q1 2 3.5 4"

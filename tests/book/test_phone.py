@@ -199,8 +199,8 @@ def test_panels_of_every_stacked_figure_stand_apart():
         if stack is None or stack.narrowed:
             continue
         n_stacked += 1
-        assert stack.width <= 358 * cgmm_phone.smallest_letters(text) / SMALLEST, name
-        parts = {one.name: one.box for one in cgmm_phone.parts_of(ElementTree.fromstring(text))}
+        assert stack.width <= 358 * cgmm_phone.smallest_text(text) / SMALLEST, name
+        parts = {one.name: one.box for one in cgmm_phone.find_parts(ElementTree.fromstring(text))}
         moved = [
             (box.left + dx, box.top + dy, box.right + dx, box.bottom + dy)
             for box, (dx, dy) in ((parts[one], move) for one, move in stack.moves.items())
@@ -290,7 +290,7 @@ def test_texts_of_every_narrowed_figure_have_room(measure_figure):
     """The browser measures that no text leaves the view or covers another, and marks keep shape."""
     wide, n_narrowed = [], 0
     for name, text in stored_figures():
-        if "least" in cgmm_phone.attributes(text):
+        if "least" in cgmm_phone.css_variables(text):
             wide.append(name)
         stack = cgmm_phone.stack(text)
         if stack is None or not stack.narrowed:
@@ -327,7 +327,7 @@ def test_a_chart_is_narrowed_sideways_unless_a_circle_has_to_stay_round():
     across, up = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].scales
     assert 0.4 < across < 0.8
     assert up == 1
-    assert cgmm_phone.attributes(svg(figure)).startswith("--cgmm-stack: ")
+    assert cgmm_phone.css_variables(svg(figure)).startswith("--cgmm-stack: ")
     ax.set(aspect="equal", ylim=(0, 0.5))
     scales = cgmm_phone.stack(svg(figure)).narrowed["axes_1"].scales
     assert scales[0] == scales[1] < 0.8
@@ -353,4 +353,4 @@ def test_what_cannot_be_narrowed_keeps_its_width_and_scrolls(what):
     else:
         ax.set_title("a title that is wider than a telephone " * 2)
     assert cgmm_phone.stack(svg(figure)) is None
-    assert re.fullmatch(r"--cgmm-least: \d{3}px", cgmm_phone.attributes(svg(figure)))
+    assert re.fullmatch(r"--cgmm-least: \d{3}px", cgmm_phone.css_variables(svg(figure)))
