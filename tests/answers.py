@@ -1,4 +1,4 @@
-"""Make relations for the tests of fits: true answers about random pairs, and repeated ones."""
+"""Make side information for tests of fits: true relations, and relations of copied points."""
 
 import numpy as np
 

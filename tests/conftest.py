@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load the Hypothesis profile before tests are imported, because decorators copy it."""
     if config.option.markexpr == "not slow":
         settings.load_profile("quick")
-        # Notebooks then run shorter versions of slow cells, by tools/drafts.py.
+        # With this variable, notebooks run shorter versions of slow cells (see tools/drafts.py).
         os.environ["CGMM_DRAFT"] = "1"
 
 
@@ -43,11 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
         values = [{(name, id(v)) for name, v in item.callspec.params.items()} for item in group]
         for i in set(range(len(group))) - set(select_covering_cases(values)):
             group[i].add_marker(pytest.mark.slow)
-    _put_in_order(items)
+    _sort_tests(items)
 
 
-def _put_in_order(items: list[pytest.Item]) -> None:
-    """Sort tests: pages first, then chapters, others, and files that need the built site."""
+def _sort_tests(items: list[pytest.Item]) -> None:
+    """Sort tests: test_pages.py, chapters, other tests, and last files that need the built site."""
     need_site = {item.path for item in items if "site" in getattr(item, "fixturenames", ())}
 
     def rank(item: pytest.Item) -> int:

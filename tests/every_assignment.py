@@ -8,9 +8,9 @@ from cgmm.mixture import log_joint
 
 
 def every_assignment(X, theta, preferences=()):
-    """Return the possible assignments z (n, N), and their log-weights (n,).
+    """Return all assignments z (n, N) of positive probability, and their log-weights (n,).
 
-    The log-weight is log p(X, z | θ), less |w| for each broken preference (i, j, w).
+    The log-weight is log p(X, z | θ) minus |w| for each preference (i, j, w) that z breaks.
     """
     z = np.array(list(itertools.product(range(len(theta.weights)), repeat=len(X))))
     logs = log_joint(X, theta)[np.arange(len(X)), z].sum(axis=1)

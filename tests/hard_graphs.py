@@ -1,4 +1,4 @@
-"""Make graphs of cannot-links for the tests of engines, searches and K-means."""
+"""Make graphs of cannot-links for tests of inference engines, searches and K-means."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def hard_graph(n_nodes, edges):
 
 
 def planted_colouring(n_nodes, n_clusters, degree, seed):
-    """Draw a random graph of cannot-links that a hidden assignment satisfies; return both."""
+    """Draw a hidden assignment and a graph of cannot-links that it satisfies; return both."""
     rng = np.random.default_rng(seed)
     hidden = rng.integers(n_clusters, size=n_nodes)
     pairs = rng.integers(n_nodes, size=(20 * n_nodes * degree, 2))

@@ -1,4 +1,4 @@
-"""Test that every benchmark runs, and that its stored rows are complete and of one form.
+"""Test that every benchmark runs, and that its stored results are complete and well-formed.
 
 Measured times are not compared, because they depend on the machine.
 """
@@ -24,7 +24,7 @@ if not SCRIPTS.is_dir():
 HELPERS = {"common", "metric_learn_peer", "asking", "interview", "nightly"}
 BENCHMARKS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem not in HELPERS)
 COLUMNS = ["benchmark", "case", "size", "method", "repetition", "seconds"]
-# Trials of these benchmarks take more than two seconds.
+# The smallest problems of these benchmarks take more than two seconds.
 SLOW = {
     "cluster", "dense", "inference", "kinds", "methods", "must_links", "plain_mixture",
     "segmentation", "threads",
@@ -32,20 +32,20 @@ SLOW = {
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by the names of columns."""
+    """Return the rows of a CSV file as dictionaries."""
     with open(path, newline="", encoding="utf8") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.fixture
 def load(monkeypatch):
-    """Import a script by its name, as other benchmarks do."""
+    """Return a function that imports a benchmark by name; the folder is on the path."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     return importlib.import_module
 
 
 def check_rows(rows: list[dict[str, str]], benchmark: str) -> None:
-    """Check the columns, values and uniqueness of a benchmark's rows."""
+    """Check that rows have the right columns and valid values, and that no case occurs twice."""
     assert rows
     assert all(list(row) == COLUMNS for row in rows)
     assert {row["benchmark"] for row in rows} == {benchmark}
@@ -65,7 +65,7 @@ def check_rows(rows: list[dict[str, str]], benchmark: str) -> None:
     "benchmark", [pytest.param(b, marks=[pytest.mark.slow] * (b in SLOW)) for b in BENCHMARKS]
 )
 def test_smallest_benchmark_runs_and_writes_rows(benchmark, tmp_path, load, monkeypatch):
-    """Run the smallest problems once, in this process."""
+    """The option ``--smoke`` selects the smallest problems and a single repetition."""
     monkeypatch.setattr(sys, "argv", [benchmark, "--smoke", "--results", str(tmp_path)])
     with warnings.catch_warnings(action="ignore"):
         load(benchmark).main()
@@ -128,7 +128,7 @@ def test_nightly_measurement_reports_a_slower_fit(tmp_path, load, monkeypatch, c
     assert [run(), run(default=1.1), run(default=1.0)] == [0, 0, 0]
     assert run(relations=3.75) == 1
     assert "SLOWER: relations: 3.75 times" in capsys.readouterr().out
-    # Later nights are compared with the fast fit until the slow one is accepted.
+    # Later runs are compared with the fast time until ``--accept`` stores the slow one.
     assert run() == 1
     assert run("--accept") == 0
     assert run() == 0
@@ -148,13 +148,13 @@ def test_every_nightly_fit_can_be_measured(load):
 def test_stored_results_have_every_case_and_no_other(benchmark, load):
     rows = read_rows(STORED / f"{benchmark}.csv")
     check_rows(rows, benchmark)
-    # Some times are differences between two fits, which must be positive in a full measurement.
+    # Some times are differences between two fits, which only full measurements make positive.
     assert all(float(row["seconds"]) > 0 for row in rows if row["seconds"])
     assert {(row["case"], int(row["size"])) for row in rows} == load(benchmark).CASES
 
 
 def test_readme_prints_the_stored_ratios_of_times():
-    """README.md prints the smallest and largest median ratio of times."""
+    """README.md states the range of the median ratios of times over the problems."""
     times = defaultdict(lambda: defaultdict(list))
     for row in read_rows(STORED / "whole_fits.csv"):
         times[row["case"], int(row["size"])][row["method"]].append(float(row["seconds"]))

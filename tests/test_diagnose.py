@@ -46,7 +46,7 @@ def enumerate_log_odds(X, theta, preferences):
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 8), st.sampled_from([1, 10**6]))
 def test_log_odds_of_all_pairs_equal_enumeration(seed, K, n_relations, max_carried):
-    """Limits on the nodes whose states are kept along the junction tree change no result."""
+    """A limit on the nodes whose states one pass over the tree keeps must not change results."""
     X, theta, rows = draw_problem(seed, n_components=K, n_relations=n_relations)
     certain = {"must_link": [[0, 3]], "cannot_link": [[1, 3]]}
     side = SideInformation.build(len(X), preferences=rows, **certain)
@@ -96,7 +96,7 @@ def test_pair_sums_leave_out_pairs_whose_tables_need_too_much_memory():
 
 
 def record_calls(engine, calls, **changes):
-    """Return the engine with changed results, and with a list that grows by one at each call."""
+    """Return an engine that appends to ``calls`` in each call, and changes fields of the result."""
     return lambda unary: calls.append(1) or engine(unary)._replace(**changes)
 
 
@@ -121,8 +121,8 @@ P_SAME = np.e * (POWERS[0][0] + 2 * POWERS[1][0]) / (POWERS[0][1] + 2 * POWERS[1
 def test_engine_is_called_once_for_each_state_of_fixed_nodes(edges, exact, n_fixed, p_same):
     """An exact engine is called once, and others again for each state of each fixed node.
 
-    The end of a pair that occurs in more pairs is fixed. Nodes of different connected components
-    are fixed in the same call.
+    Of the two nodes of a pair, the one that occurs in more pairs is fixed. Nodes of different
+    connected components are fixed in the same call.
     """
     calls, graph = [], Graph(edges.max() + 1, edges, np.ones(len(edges)))
     infer = record_calls(AUTO(graph), calls, **({} if exact else {"exact": False}))
@@ -151,7 +151,7 @@ def test_support_equals_enumeration_without_the_relation_itself(seed, n_componen
     X, theta, rows = draw_problem(seed, n_components=n_components)
     must, cannot = ([[0, 1], [1, 2]], [[2, 3]]) if has_hard else ([], [])
     judgement = judge(theta, X, must_link=must, cannot_link=cannot, preferences=rows)
-    # This certainty is close enough to one.
+    # Enumeration needs finite log-odds; these are so large that they act as hard relations.
     hard = scenarios.preferences(must, cannot, certainty=1 - 1e-11)
     rows = np.concatenate([hard, rows])
     for e, (i, j, w) in enumerate(rows):

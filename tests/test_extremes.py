@@ -1,10 +1,10 @@
 """Test extreme offsets, units, covariances and log-odds, and all containers of points.
 
 Results are compared with those of the unshifted and unscaled problem, or with arithmetic of 60
-digits. If no floating-point number is right, a ValueError must be raised.
+digits. If rounding or overflow makes a correct result impossible, fits must raise a ValueError.
 
-Letters: s: factor of the data, by which variances get s² and log-densities -D log s;
-eps = 2^-52: relative rounding error of one operation.
+Letters: s: factor of the data, which multiplies variances by s² and adds -D log s to
+log-densities; eps = 2^-52: relative rounding error of one operation.
 """
 
 import itertools
@@ -50,7 +50,7 @@ def make_mixture(covariance_type: str):
     )
 
 
-# For every estimator a function that makes it for data with the factor s, and side information.
+# For each case: a function that makes the estimator for data with the factor s, and relations.
 ESTIMATORS = {
     **{f"{name} mixture": (make_mixture(name), KNOWN) for name in sorted(POOLINGS)},
     "mixture, table with gaps": (make_mixture("full"), KNOWN),
@@ -190,7 +190,7 @@ EDGES = {
 @pytest.mark.parametrize("smallest", [1.0, 1e-8, 1e-12])
 @pytest.mark.parametrize("name", EDGES)
 def test_e_step_equals_arbitrary_precision(name, smallest, odds):
-    """The smallest eigenvalue of a covariance is varied, and the log-odds of all relations."""
+    """Vary the smallest eigenvalue of two covariances, and the log-odds of all relations."""
     edges = EDGES[name]
     odds = -np.inf if name == "clique" else odds
     rng = np.random.default_rng(1)
@@ -223,7 +223,7 @@ def test_e_step_equals_arbitrary_precision(name, smallest, odds):
 
 @pytest.mark.parametrize("reach", [1e3, 1e5, 1e7])
 def test_log_density_of_a_tiny_component_in_wide_data_is_precise(reach):
-    """Near the tiny component x xᵀ is up to (reach / 1e-2)² times as large as the distance."""
+    """Entries of x xᵀ are up to (reach / 1e-2)² times the squared distance from the tiny mean."""
     theta = cgmm.Parameters(
         np.array([0.5, 0.5]), np.array([[reach, -reach], [0.0, reach]]),
         np.array([[[1e-4, 3e-5], [3e-5, 2e-4]], np.eye(2) * reach**2]),
@@ -321,7 +321,7 @@ def fit_in_layout(name: str, layout: str | None = None) -> dict[str, np.ndarray]
     (model, known), X = MODELS[name], make_points(name)
     container = LAYOUTS[layout](X.copy()) if layout else X
     results = collect_results(clone(model).fit(container, **known), X)
-    # The fit must not change its points.
+    # The fit must not change the points that it is given.
     np.testing.assert_array_equal(np.array(container, dtype=float), X)
     return results
 
@@ -358,8 +358,8 @@ DECIDING = {
 
 
 @pytest.mark.parametrize("name", [*MODELS, *DECIDING])
-def test_y_and_random_state_have_one_meaning_in_all_estimators(name):
-    """y is used or ignored with a warning, and all kinds of ``random_state`` are accepted."""
+def test_all_estimators_treat_y_and_random_state_in_the_same_way(name):
+    """Estimators use y or warn that they ignore it, and accept all kinds of ``random_state``."""
     model, known = (MODELS | DECIDING)[name]
     known, X = known if isinstance(known, dict) else {"answers": known}, make_points(name)
     if name in MODELS:

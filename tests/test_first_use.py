@@ -60,7 +60,7 @@ def test_tour_says_where_the_book_is(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def shadowing_folder(tmp_path):
     """Return a folder named cgmm that contains only the package's ``__main__.py``."""
     folder = tmp_path / "cgmm"
     folder.mkdir()
@@ -68,18 +68,18 @@ def folder(tmp_path):
     return folder
 
 
-def test_another_package_of_the_same_name_is_reported(folder):
-    (folder / "__init__.py").write_text('__version__ = "0.5.1"\n')
-    output = run_python("-m", "cgmm", cwd=folder.parent)
+def test_another_package_of_the_same_name_is_reported(shadowing_folder):
+    (shadowing_folder / "__init__.py").write_text('__version__ = "0.5.1"\n')
+    output = run_python("-m", "cgmm", cwd=shadowing_folder.parent)
     assert output.returncode == 1
     assert "Another package named cgmm is installed over this one" in output.stderr
 
 
-def test_a_folder_that_hides_the_package_is_reported(folder):
-    """With -S the installed package is not found, so that the folder is imported."""
-    output = run_python("-S", "-m", "cgmm", cwd=folder.parent)
+def test_a_folder_that_hides_the_package_is_reported(shadowing_folder):
+    """With ``-S`` Python does not find the installed package, so it imports the folder."""
+    output = run_python("-S", "-m", "cgmm", cwd=shadowing_folder.parent)
     assert output.returncode == 1
-    assert f"imports the folder {folder} in place of the package" in output.stderr
+    assert f"imports the folder {shadowing_folder} in place of the package" in output.stderr
     assert "pip uninstall" not in output.stderr
 
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 import cgmm
 from cgmm import ConstrainedGaussianMixture
 
-# Numbers of problems; Gaussian mixtures have the most options. `make fuzz` draws 100 times as many.
+# Numbers of random problems; Gaussian mixtures have the most options. `make fuzz` multiplies these
+# numbers by 100.
 N_PROBLEMS = dict.fromkeys(MAKERS, 8) | {"ConstrainedGaussianMixture": 50}
 FACTOR = 100 if "CGMM_EXPLORE" in os.environ else 1
 
@@ -30,11 +31,11 @@ def test_random_problems_are_solved_or_clearly_refused(kind):
 
     @settings(max_examples=FACTOR * N_PROBLEMS[kind], deadline=timedelta(minutes=1))
     @given(st.builds(partial(make, kind), st.integers(0, 2**31 - 1)), st.booleans())
-    def examine_problem(problem, again):
-        is_solved.append(examine(problem, again=again))
+    def examine_problem(problem, fit_twice):
+        is_solved.append(examine(problem, fit_twice=fit_twice))
 
     examine_problem()
-    # Refusals are limited, because an estimator that refuses everything would never be wrong.
+    # An estimator that refuses every problem would otherwise pass.
     assert np.mean(is_solved) > 0.2
 
 
@@ -43,13 +44,13 @@ def test_every_public_estimator_is_fuzzed():
     assert MAKERS.keys() == estimators == contract.CHECKS.keys()
 
 
-# ---------------------------------------------------------------------------- errors found before
+# ---------------------------------------------------------------------------- a former mistake
 
 
 @pytest.mark.parametrize("sampling", ["points", "chunklets"])
 @pytest.mark.parametrize("engine", ["independent", "mean_field"])
 def test_error_of_an_engine_names_the_points_of_the_relation(engine, sampling):
-    """Must-links change the numbers of nodes, so that they differ from those of points."""
+    """Must-linked points share a node, so an error must translate node indices to points."""
     known = {"must_link": [[0, 1], [1, 2]], "cannot_link": [[4, 5]]}
     X = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 11.0])[:, None]
     model = ConstrainedGaussianMixture(2, random_state=0, inference=engine, sampling=sampling)

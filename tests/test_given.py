@@ -1,4 +1,4 @@
-"""Test input in other forms than documented: it is accepted, or refused with a working remedy.
+"""Test input in undocumented forms: it is accepted, or an error names a remedy that works.
 
 The remedies in messages are extracted and executed as printed.
 """
@@ -29,16 +29,6 @@ MATRIX = np.zeros((5, 5))
 MATRIX[[0, 2, 1, 4], [1, 4, 0, 2]] = [1.5, -2.0, 1.5, -2.0]
 
 
-def apply_remedy(name, value, message):
-    """Return the relations that the remedy in the error makes of the refused ones."""
-    with pytest.raises(ValueError, match=message) as info:
-        cgmm.SideInformation.build(5, **{name: value})
-    remedy = re.search(rf"{name}=(.*?)(\.$|, where)", str(info.value))[1]
-    table = eval(remedy, {**NAMESPACE, name: value})
-    cgmm.SideInformation.build(5, **{name: table})
-    return np.asarray(table)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -58,7 +48,12 @@ def apply_remedy(name, value, message):
     ],
 )
 def test_remedies_for_relations_in_another_form_work(name, value, message):
-    table = apply_remedy(name, value, message)
+    with pytest.raises(ValueError, match=message) as info:
+        cgmm.SideInformation.build(5, **{name: value})
+    remedy = re.search(rf"{name}=(.*?)(\.$|, where)", str(info.value))[1]
+    relations = eval(remedy, {**NAMESPACE, name: value})
+    cgmm.SideInformation.build(5, **{name: relations})
+    table = np.asarray(relations)
     if len(table) == 2:
         assert sorted(table[:, :2].tolist()) == PAIRS
     if name == "preferences":
@@ -218,11 +213,8 @@ FULL = mixture.POOLINGS["full"]
 POSTERIOR = mixture.Posterior(np.full((8, 2), 0.5), np.full(2, 4.0), 0.0)
 
 
-def draw_points():
-    """Draw eight points of two classes in turn."""
-    return np.random.default_rng(0).normal(size=(8, 2)) + 4 * (np.arange(8) % 2)[:, None]
-
-
+# Eight points that alternate between two classes.
+POINTS = np.random.default_rng(0).normal(size=(8, 2)) + 4 * (np.arange(8) % 2)[:, None]
 GAUSSIAN = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
 FUNCTIONS = {
     "judge": lambda X: diagnose.judge(THETA, X, preferences=PREFERENCES).support,
@@ -248,7 +240,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_accept_points_as_array_list_or_table(name):
-    X, function = draw_points(), FUNCTIONS[name]
+    X, function = POINTS, FUNCTIONS[name]
     with warnings.catch_warnings(action="ignore"):
         expected = function(X)
         for table in (X.tolist(), pd.DataFrame(X, index=list("abcdefgh"), columns=["u", "v"])):
@@ -258,9 +250,9 @@ def test_functions_accept_points_as_array_list_or_table(name):
 def test_functions_do_not_change_the_given_model():
     model = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
     before = str(clone(model).get_params())
-    decide.fit_answers(model, draw_points(), ANSWERS, error_rate=0.1)
+    decide.fit_answers(model, POINTS, ANSWERS, error_rate=0.1)
     decide.joint(model)
-    decide.AnswerSearch(model, {"n_components": [2]}, n_folds=2).fit(draw_points(), ANSWERS)
+    decide.AnswerSearch(model, {"n_components": [2]}, n_folds=2).fit(POINTS, ANSWERS)
     assert str(model.get_params()) == before
     assert not hasattr(model, "weights_")
 
@@ -282,35 +274,26 @@ CONNECTED_ANSWERS = [[i, i + 1, 1] for i in range(7)]
 SEARCH = decide.AnswerSearch(GAUSSIAN, {"n_components": [2]})
 # Refused calls, and values for the names that the code in their messages uses.
 MESSAGES = {
-    "certainties": (lambda: GAUSSIAN.fit(draw_points(), preferences=[[0, 1, 0.91]]),
+    "certainties": (lambda: GAUSSIAN.fit(POINTS, preferences=[[0, 1, 0.91]]),
                     {"must_link": LINKS, "cannot_link": [], "certainties": [0.9]}),
-    "rows beyond": (lambda: GAUSSIAN.fit(draw_points(), must_link=[[0, 9]]),
+    "index too large": (lambda: GAUSSIAN.fit(POINTS, must_link=[[0, 9]]),
                     {"must_link": [[0, 9]], "n_before": 10, "names": range(10)}),
     "no mixture": (lambda: decide.joint(cgmm.COPKMeans(2)), {}),
 }  # fmt: skip
-CALL = re.compile(r"cgmm\.[\w.]+\(")
-
-
-def find_calls(message):
-    """Yield the code of every call of the package in a message."""
-    for start in CALL.finditer(message):
-        depth, end = 1, start.end()
-        while depth:
-            depth += {"(": 1, ")": -1}.get(message[end], 0)
-            end += 1
-        yield message[start.start() : end]
+# A call of the package, whose arguments may contain calls without further parentheses.
+CALL = re.compile(r"cgmm\.[\w.]+\((?:[^()]|\([^()]*\))*\)")
 
 
 @pytest.mark.parametrize("case", MESSAGES)
 def test_code_in_messages_can_be_executed(case):
     refused_call, names = MESSAGES[case]
-    calls = list(find_calls(get_message(refused_call)))
+    calls = CALL.findall(get_message(refused_call))
     assert calls
     for call in calls:
         assert eval(call, {"cgmm": cgmm, "np": np} | names) is not None
 
 
 def test_invalid_answers_are_refused_with_a_remedy():
-    assert "model.bic()" in get_message(SEARCH.fit, draw_points(), CONNECTED_ANSWERS)
+    assert "model.bic()" in get_message(SEARCH.fit, POINTS, CONNECTED_ANSWERS)
     message = get_message(preferences_from_answers, [[0, 1, -1]], 0.9)
     assert re.search(r"answers\[0\] says -1; .*answers_from_preferences", message)

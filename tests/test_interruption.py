@@ -1,7 +1,7 @@
 """Test that Ctrl-C keeps and reports finished work, and leaves no inconsistent model.
 
-Fits get the signal at random lines of the package. A replication, which has worker processes, is
-interrupted in a process of its own.
+Fits are interrupted at random lines of the package. A replication, which has worker processes,
+runs in a separate process.
 """
 
 import os
@@ -58,7 +58,7 @@ def _enable_interrupts():
 @pytest.mark.slow
 @NEEDS_SIGNALS
 def test_interrupted_replication_keeps_finished_rows_and_resumes(tmp_path, capsys):
-    """Send the signal to all processes, as a terminal does; a second run must finish the work."""
+    """Signal all processes, as a terminal does on Ctrl-C; a second run must finish the rest."""
     experiment, n = EXPERIMENTS["barhillel2005-fig3"], 10
     replicate(experiment, tmp_path / "whole", realisations=n)
     expected = (tmp_path / "whole" / f"{experiment.name}.csv").read_bytes()
@@ -76,7 +76,7 @@ def test_interrupted_replication_keeps_finished_rows_and_resumes(tmp_path, capsy
     assert n_before <= kept < n * len(experiment.design)
     assert not rows.with_suffix(".csv").exists()
 
-    # One job is faster than workers; the written file does not depend on their number.
+    # A single job is faster than starting workers, and must write the same file.
     assert reruns_command.main([experiment.name, *options, "--jobs", "1"]) == 0
     remaining = n * len(experiment.design) - kept
     assert f" {remaining}/{remaining}\n" in capsys.readouterr().err
@@ -122,7 +122,7 @@ def wait_for_rows(rows: Path, process: subprocess.Popen, *, at_least: int) -> in
 
 
 def draw_clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points of three classes in turn; return them and their classes."""
+    """Draw points of classes 0, 1, 2, 0, 1, 2, ...; return them and their classes."""
     rng = np.random.default_rng(0)
     z = np.arange(n_samples) % 3
     return rng.normal(size=(n_samples, 2)) + 2 * rng.normal(size=(3, 2))[z], z
@@ -151,27 +151,28 @@ class LineInterrupter:
 
     def __enter__(self):
         self.before = sys.gettrace()
-        sys.settrace(self.call)
+        sys.settrace(self.trace_call)
         return self
 
     def __exit__(self, *_):
         sys.settrace(self.before)
 
-    def call(self, frame, event, argument):
-        return self.line if frame.f_code.co_filename.startswith(PACKAGE) else None
+    def trace_call(self, frame, event, argument):
+        return self.count_line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
-    def line(self, frame, event, argument):
+    def count_line(self, frame, event, argument):
         if event == "line":
             self.lines += 1
             if self.lines == self.at:
                 signal.raise_signal(signal.SIGINT)
-        return self.line
+        return self.count_line
 
 
 def interrupt_at_line(name: str, at: int | None):
     """Fit with an interrupt at an executed line.
 
-    Return the model, if the interrupt was raised, the messages about it, and the number of lines.
+    Return the model, whether ``fit`` raised the interrupt, the warnings about the interrupt, and
+    the number of executed lines.
     """
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
@@ -210,7 +211,7 @@ def test_an_interrupt_at_any_line_is_raised_or_reported(name):
         elif at == 40:
             with pytest.raises(NotFittedError):
                 predict_or_transform(model, X)
-    # A search ends before the first iteration, so that an interrupt leaves no fit to keep.
+    # In the case "search" the interrupt may always come before the first fit is complete.
     assert models.keys() == {True, False} or name == "search"
     # The next fit of an interrupted model must equal that of a new one.
     for model in models.values():
@@ -289,7 +290,7 @@ def test_verbose_prints_progress(capsys, name):
             model.set_params(verbose=verbose).fit(X, **known)
         streams = capsys.readouterr()
         assert streams.err == ""
-        # Times differ between runs.
+        # Remove times, which differ between runs.
         outputs.append([re.sub(r", [\d.]+ s$", "", line) for line in streams.out.splitlines()])
     model.set_params(verbose=0)
     assert outputs[0] == []

@@ -1,6 +1,7 @@
 """Test ``cgmm.numerics``: blocks, log-normalisation, checks of input, and warnings."""
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -9,7 +10,7 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from refusals import refused
@@ -32,6 +33,7 @@ def test_blocks_cover_every_row_once_in_order(n_rows, width, at_least):
     assert max(sizes, default=0) <= height
 
 
+@example(np.array([[0.0, -600.0, -690.0, -704.0]]))
 @given(arrays(float, (3, 4), elements=st.floats(-5000, 5000) | st.just(-np.inf)))
 def test_log_normalise_equals_arbitrary_precision(log_values):
     log_values[:, 0] = np.maximum(log_values[:, 0], -5000)
@@ -45,15 +47,8 @@ def test_log_normalise_equals_arbitrary_precision(log_values):
             assert total == pytest.approx(float(mpmath.log(sum(terms))), rel=1e-14, abs=1e-14)
             for column, term in enumerate(terms):
                 assert p[row, column] == pytest.approx(
-                    float(term / sum(terms)), rel=1e-11, abs=1e-300
+                    float(term / sum(terms)), rel=1e-11, abs=1e-307
                 )
-
-
-def test_log_normalise_is_precise_for_all_normal_numbers():
-    logs = np.array([[0.0, -500.0, -600.0, -690.0, -706.9, -720.0, -np.inf]])
-    p, _ = numerics.log_normalise(logs)
-    np.testing.assert_allclose(p[0, :5], np.exp(logs[0, :5]), rtol=1e-12)
-    assert (p[0, 5:] == 0).all()
 
 
 test_log_normalise_refuses_impossible_rows = refused(
@@ -116,10 +111,10 @@ test_values_of_other_types_than_integers_are_refused = refused(
 @pytest.mark.parametrize("kind", [Fraction, Decimal])
 def test_fractions_and_decimals_become_floats_and_other_values_stay(kind):
     (convert,) = numerics.in_floats(lambda *, value: value)
-    exact = kind("0.25")
-    assert repr(convert(value=exact)) == "0.25"
-    assert repr(convert(value=[(exact, 1), [exact]])) == "[(0.25, 1), [0.25]]"
-    array = convert(value=np.array([[exact], [exact]]))
+    quarter = kind("0.25")
+    assert repr(convert(value=quarter)) == "0.25"
+    assert repr(convert(value=[(quarter, 1), [quarter]])) == "[(0.25, 1), [0.25]]"
+    array = convert(value=np.array([[quarter], [quarter]]))
     assert array.dtype == float
     assert np.array_equal(array, [[0.25], [0.25]])
     for other in (None, {3}, np.arange(2), "text", True):
@@ -140,17 +135,12 @@ test_columns_whose_squares_overflow_or_vanish_are_refused = refused(
 
 # ---------------------------------------------------------------------------- warnings
 
-MODULE = """
-def call(inner):
-    return inner()
-"""
 
-
-def make_module(module: str) -> dict:
-    """Return the namespace of a module with this name, whose function calls another one."""
-    names = {"__name__": module}
-    exec(compile(MODULE, f"/site-packages/{module.replace('.', '/')}.py", "exec"), names)
-    return names
+def make_caller(module: str) -> Callable:
+    """Return a function of a module with this name, which calls its argument in line 1."""
+    names, path = {"__name__": module}, f"/site-packages/{module.replace('.', '/')}.py"
+    exec(compile("def call(inner): return inner()", path, "exec"), names)
+    return names["call"]
 
 
 LIBRARIES = ["cgmm", "cgmm.kmeans.loop", "sklearn", "sklearn.base", "joblib.parallel"]
@@ -158,17 +148,16 @@ LIBRARIES = ["cgmm", "cgmm.kmeans.loop", "sklearn", "sklearn.base", "joblib.para
 
 @given(st.lists(st.sampled_from([*LIBRARIES, "reader"]), max_size=6))
 def test_warnings_show_the_innermost_line_outside_of_libraries(modules):
-    """The warning shows the innermost caller that is not in one of the libraries."""
     call = partial(numerics.warn_caller, "not converged", UserWarning)
     for module in modules:
-        call = partial(make_module(module)["call"], call)
+        call = partial(make_caller(module), call)
     caller = lambda: call()  # noqa: E731
     with warnings.catch_warnings(record=True, action="always") as caught:
         caller()
     location = __file__, caller.__code__.co_firstlineno
     assert [str(warning.message) for warning in caught] == ["not converged"]
     assert (caught[0].filename, caught[0].lineno) == (
-        ("/site-packages/reader.py", 3) if "reader" in modules else location
+        ("/site-packages/reader.py", 1) if "reader" in modules else location
     )
 
 

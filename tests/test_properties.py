@@ -14,15 +14,15 @@ from cgmm import mixture
 from cgmm.inference import require_colourable
 from cgmm.network import SideInformation
 
-FORTY = settings(max_examples=40)
+FORTY_EXAMPLES = settings(max_examples=40)
 SEEDS = st.integers(0, 2**31 - 1)
-SMALL = st.integers(1, 5)
+N_COMPONENTS = st.integers(1, 5)
 
 
-@FORTY
+@FORTY_EXAMPLES
 @given(SEEDS, st.integers(2, 7), st.integers(1, 4))
 def test_cliques_of_cannot_links_larger_than_n_components_are_refused(seed, n, K):
-    """Preferences may be broken, so they must not be counted as edges of a clique."""
+    """Only cannot-links form cliques: finite preferences can be broken, so they must not count."""
     rng = np.random.default_rng(seed)
     pairs = np.array(list(itertools.combinations(range(n), 2)))
     pairs = pairs[rng.random(len(pairs)) < 0.5]
@@ -39,8 +39,8 @@ def test_cliques_of_cannot_links_larger_than_n_components_are_refused(seed, n, K
             require_colourable(side, K)
 
 
-@FORTY
-@given(SEEDS, st.integers(1, 20), st.lists(st.integers(1, 5), min_size=1, max_size=4), SMALL)
+@FORTY_EXAMPLES
+@given(SEEDS, st.integers(1, 20), st.lists(st.integers(1, 5), min_size=1, max_size=4), N_COMPONENTS)
 def test_one_hot_rows_can_be_decoded_and_sampled_tables_encoded(seed, N, sizes, K):
     rng = np.random.default_rng(seed)
     X = rng.integers(sizes, size=(N, len(sizes)))
@@ -63,7 +63,7 @@ def iterate_posteriors(evidences):
         yield None, mixture.Posterior(np.eye(2), np.ones(2), evidence)
 
 
-@FORTY
+@FORTY_EXAMPLES
 @given(st.lists(st.floats(-100, 0), min_size=1, max_size=9), st.integers(1, 12), st.floats(0, 5))
 def test_em_ends_one_iteration_after_the_first_small_gain(evidences, max_iter, tol):
     run = mixture.follow(lambda number: iterate_posteriors(evidences), tol=tol, max_iter=max_iter)
@@ -76,7 +76,7 @@ def test_em_ends_one_iteration_after_the_first_small_gain(evidences, max_iter, t
     assert run.n_iter == length
 
 
-@FORTY
+@FORTY_EXAMPLES
 @given(st.lists(st.booleans(), min_size=1, max_size=5), st.booleans(), st.integers(1, 99))
 def test_warnings_name_empty_components_and_missing_convergence(is_empty, converged, max_iter):
     weights, K = np.where(is_empty, 0.0, 1.0), len(is_empty)

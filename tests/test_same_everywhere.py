@@ -8,8 +8,8 @@ import sys
 import pytest
 from portable import KERNELS, ROOT, kernel_of
 
-# The data differ in difficulty: restarts for the raw wines end at different maxima, those for blobs
-# at one, and the relations among lu_set_2 need a search.
+# The data differ in difficulty: restarts on the unscaled wines end at different maxima, restarts on
+# the blobs at the same one, and the relations among lu_set_2 need a search.
 SCRIPT = """
 import json, warnings
 import numpy as np
@@ -38,7 +38,7 @@ print(json.dumps(labels))
 """
 
 
-def fit_with(environment: dict[str, str]) -> dict[str, list[int]]:
+def fit_with_environment(environment: dict[str, str]) -> dict[str, list[int]]:
     """Run the script with environment variables, and return the labels of its fits."""
     command, settings = [sys.executable, "-c", SCRIPT], os.environ | environment
     run = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True)
@@ -49,7 +49,7 @@ def fit_with(environment: dict[str, str]) -> dict[str, list[int]]:
 @pytest.fixture(scope="module")
 def default_labels() -> dict[str, list[int]]:
     """Return the labels with the kernel that OpenBLAS chooses for this processor."""
-    return fit_with({})
+    return fit_with_environment({})
 
 
 # Nehalem is the oldest kernel, without AVX instructions, so it differs most from the others.
@@ -59,5 +59,5 @@ def default_labels() -> dict[str, list[int]]:
 def test_every_kernel_gives_the_same_labels(default_labels, name):
     if not kernel_of(KERNELS[name]):
         pytest.skip(f"this processor has no {name}")
-    labels = fit_with(KERNELS[name])
+    labels = fit_with_environment(KERNELS[name])
     assert [case for case in labels if labels[case] != default_labels[case]] == []

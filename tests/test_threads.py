@@ -33,14 +33,14 @@ Fit = tuple[object, np.ndarray, dict]
 
 
 def draw_clouds(n_samples: int, n_dims: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points of several classes in turn; return them and their classes."""
+    """Draw points of classes 0, 1, ..., 0, 1, ...; return them and their classes."""
     rng = np.random.default_rng(0)
     z = np.arange(n_samples) % n_classes
     return rng.normal(size=(n_samples, n_dims)) + rng.normal(size=(n_classes, n_dims))[z], z
 
 
 def make_relations(n: int, n_classes: int) -> dict[str, np.ndarray]:
-    """Return true must-links and cannot-links among n points of classes in turn."""
+    """Return true must-links and cannot-links among the first n points of ``draw_clouds``."""
     first = np.arange(0, n, 2 * n_classes)
     return {
         "must_link": np.column_stack([first, first + n_classes]),
@@ -122,7 +122,7 @@ def make_small_fits() -> dict[str, Fit]:
         "clique": (mixture(), X, {"cannot_link": [*combinations(range(3), 2)]}),
         "mean_field": (mixture(inference="mean_field", max_iter=9), X, chain),
         "gibbs": (mixture(inference="gibbs", weights="ignore", max_iter=1), X, chain),
-        "own": (
+        "function as engine": (
             mixture(inference=partial(gibbs, n_sweeps=20), weights="ignore", max_iter=3), X, chain
         ),
         "categorical": (

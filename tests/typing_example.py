@@ -59,7 +59,7 @@ def check_core_functions() -> None:
 
 
 def make_survey() -> mixture.CategoricalParameters:
-    """Return parameters of two components that answer one question differently."""
+    """Return parameters of two components for a single question with two answers."""
     return mixture.CategoricalParameters(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 

@@ -42,14 +42,20 @@ def require_finite(model, *names: str) -> None:
         require(np.isfinite(value), f"{name} is not finite: {value.ravel()[:8]}")
 
 
+def require_probabilities(p: np.ndarray, name: str) -> None:
+    """Check that the rows of p are finite and not negative, and that each sums to one."""
+    require(np.isfinite(p) & (p >= 0), f"{name} is no probability")
+    require(abs(p.sum(axis=1) - 1) < 1e-9, f"{name} does not sum to one")
+
+
 def read_pairs(arguments: dict[str, Any], name: str) -> np.ndarray:
-    """Return an argument of ``fit`` as (P, 2) integers, without rows if it is missing."""
+    """Return an argument of ``fit`` as (P, 2) integers, with zero rows if it is missing."""
     pairs = np.asarray(() if arguments.get(name) is None else arguments[name], dtype=float)
     return pairs.reshape(-1, 2).astype(int) if pairs.size else np.empty((0, 2), dtype=int)
 
 
-def hard_relations(arguments: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the must-links and cannot-links among the arguments, with infinite preferences."""
+def collect_hard_relations(arguments: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the must-links and cannot-links, including preferences with infinite log-odds."""
     must, cannot = read_pairs(arguments, "must_link"), read_pairs(arguments, "cannot_link")
     preferences = np.asarray(arguments.get("preferences", ()), dtype=float)
     if preferences.size:
@@ -71,14 +77,12 @@ def require_relations(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) 
 
 
 def check_mixture(model, problem: Problem) -> None:
-    """Check what all families of mixtures have in common."""
+    """Check the attributes and predictions that mixtures of all families have."""
     N, K = len(problem.X), model.n_components
     r = model.responsibilities_
     require(r.shape == (N, K), f"responsibilities_ has shape {r.shape}")
-    require_finite(model, "weights_", "responsibilities_")
-    require((r >= 0) & (r <= 1 + 1e-12), "a responsibility lies outside 0 to 1")
-    require(abs(r.sum(axis=1) - 1) < 1e-9, "responsibilities do not sum to one")
-    require(abs(model.weights_.sum() - 1) < 1e-9, f"weights_ sum to {model.weights_.sum()}")
+    require_probabilities(r, "responsibilities_")
+    require_probabilities(model.weights_[None], "weights_")
     require(model.labels_.shape == (N,), f"labels_ has shape {model.labels_.shape}")
     require((model.labels_ >= 0) & (model.labels_ < K), "labels_ names no component")
     check_log_evidence(model, problem)
@@ -91,7 +95,7 @@ APPROXIMATE = {"mean_field", "gibbs", "belief_propagation", "tree_reweighted"}
 
 
 def is_exact(model) -> bool:
-    """Return whether no approximate engine was used for any component of the network."""
+    """Return True if the fit used no approximate engine."""
     return {part.engine for part in model.inference_}.isdisjoint(APPROXIMATE)
 
 
@@ -105,7 +109,7 @@ def check_log_evidence(model, problem: Problem) -> None:
     exact = is_exact(model) and model.evidence_exact_
     if prior == 0 and exact and model.weights_update_ == "exact":
         history = np.append(model.history_, model.log_evidence_)
-        # The update of weights is accurate to 1e-8 per point; densities are rounded relatively.
+        # Weight updates are accurate to 1e-8 per point; rounding is relative to the evidence.
         slack = 1e-7 * (len(problem.X) + abs(history[1:]))
         message = f"the log-evidence decreases: {np.diff(history).min()}"
         require(np.diff(history) >= -slack, message)
@@ -113,7 +117,7 @@ def check_log_evidence(model, problem: Problem) -> None:
 
 def check_side_information(model, problem: Problem) -> None:
     """Check that the fit respects labels, masks, must-links and cannot-links, for any engine."""
-    must, cannot = hard_relations(problem.arguments)
+    must, cannot = collect_hard_relations(problem.arguments)
     require_relations(model.labels_, must, cannot)
     r = model.responsibilities_
     require(r[must[:, 0]] == r[must[:, 1]], "must-linked points have different responsibilities")
@@ -172,8 +176,7 @@ def log_weight_of(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> 
 def check_predictions(model, problem: Problem) -> None:
     """Check predictions for the fitted points, and a sample from the model."""
     p = model.predict_proba(problem.X)
-    require(np.isfinite(p) & (p >= 0), "predict_proba is no probability")
-    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    require_probabilities(p, "predict_proba")
     require(np.isfinite(model.score_samples(problem.X)), "score_samples is not finite")
     require(np.isfinite([model.bic(problem.X), model.aic(problem.X)]), "bic or aic is not finite")
     chosen = p[np.arange(len(p)), model.predict(problem.X)]
@@ -215,8 +218,7 @@ def check_categorical_parameters(model, sizes) -> None:
     """Check that each feature has a distribution over its categories in each component."""
     for d, p in enumerate(model.probabilities_):
         require(p.shape == (model.n_components, sizes[d]), f"p of feature {d}: shape")
-        require(np.isfinite(p) & (p >= 0), f"p of feature {d} is no probability")
-        require(abs(p.sum(axis=1) - 1) < 1e-9, f"p of feature {d} does not sum to one")
+        require_probabilities(p, f"p of feature {d}")
 
 
 def check_mixed(model, problem: Problem) -> None:
@@ -239,7 +241,7 @@ def check_classifier(model, problem: Problem) -> None:
     require(model.transduction_[known] == y[known], "a known class was changed")
     require(np.isin(model.predict(problem.X), y[known]), "predict names no class")
     p = model.predict_proba(problem.X)
-    require(abs(p.sum(axis=1) - 1) < 1e-9, "predict_proba does not sum to one")
+    require_probabilities(p, "predict_proba")
     log_p = model.predict_log_proba(problem.X)
     require(abs(np.exp(log_p) - p) < 1e-9, "predict_log_proba is another distribution")
     labels = np.full(len(y), -1)
@@ -268,7 +270,7 @@ def check_k_means(model, problem: Problem) -> None:
     require(model.objective_ == model.history_[-1], "objective_ does not end history_")
     require(len(model.history_) - model.n_iter_ in (0, 1), "history_ and n_iter_ disagree")
     require_relations(
-        model.labels_, *hard_relations(select_hard_relations(model, problem.arguments))
+        model.labels_, *collect_hard_relations(select_hard_relations(model, problem.arguments))
     )
 
 
@@ -290,13 +292,13 @@ def check_linear_map(model, problem: Problem) -> None:
 
 
 def check_rca(model, problem: Problem) -> None:
-    """Check RCA, and that a map of full rank whitens the chunklets."""
+    """Check RCA: without reduction and shrinkage its map whitens the chunklets."""
     check_linear_map(model, problem)
     W, C = model.components_, model.within_covariance_
     require_finite(model, "within_covariance_", "inverse_components_", "mean_")
     require(len(W) == (model.n_components or len(W)), f"{len(W)} rows of components_")
     if len(W) == len(C) and model.shrinkage == 0 and model.n_components is None:
-        # Dividing columns by their deviation makes the test independent of units.
+        # Divide columns by their standard deviation, so that the slack does not depend on units.
         s = np.sqrt(C.diagonal())
         correlation = C / np.outer(s, s)
         error = abs((W * s) @ correlation @ (W * s).T - np.eye(len(W))).max()
@@ -305,7 +307,7 @@ def check_rca(model, problem: Problem) -> None:
 
 
 def check_mmc(model, problem: Problem) -> None:
-    """Check MMC, and that its objective never decreases and is that of its metric."""
+    """Check MMC: its objective never decreases, and equals that of the learnt metric."""
     check_linear_map(model, problem)
     require_finite(model, "objective_", "gap_", "history_")
     require(np.diff(model.history_) >= 0, "the best objective decreases")

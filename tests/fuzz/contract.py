@@ -24,43 +24,33 @@ from cgmm.kmeans import SearchBudgetError
 from cgmm.mixture.weights import NO_MAXIMUM
 from cgmm.network import ApproximationWarning, DoubtWarning
 
-from .claims import (
-    BrokenContractError,
-    check_categorical,
-    check_classifier,
-    check_gaussian,
-    check_k_means,
-    check_linear_map,
-    check_mixed,
-    check_mmc,
-    check_rca,
-    require,
-)
+from . import claims
+from .claims import BrokenContractError, require
 from .problems import Problem
 
-EXPECTED = (ConvergenceWarning, UserWarning, ApproximationWarning, DoubtWarning)
-AUTHORS = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
+DOCUMENTED_WARNINGS = (ConvergenceWarning, UserWarning, ApproximationWarning, DoubtWarning)
+SOURCES = tuple(str(Path(package.__file__).parent) for package in (cgmm, sklearn))
 CHECKS: dict[str, Callable[[Any, Problem], None]] = {
-    "ConstrainedGaussianMixture": check_gaussian,
-    "ConstrainedCategoricalMixture": check_categorical,
-    "MixedMixture": check_mixed,
-    "SemiSupervisedGaussianClassifier": check_classifier,
-    "COPKMeans": check_k_means,
-    "PCKMeans": check_k_means,
-    "RCA": check_rca,
-    "OnlineRCA": check_linear_map,
-    "MMC": check_mmc,
+    "ConstrainedGaussianMixture": claims.check_gaussian,
+    "ConstrainedCategoricalMixture": claims.check_categorical,
+    "MixedMixture": claims.check_mixed,
+    "SemiSupervisedGaussianClassifier": claims.check_classifier,
+    "COPKMeans": claims.check_k_means,
+    "PCKMeans": claims.check_k_means,
+    "RCA": claims.check_rca,
+    "OnlineRCA": claims.check_linear_map,
+    "MMC": claims.check_mmc,
 }
 
 
-def examine(problem: Problem, *, again: bool = False) -> bool:
+def examine(problem: Problem, *, fit_twice: bool = False) -> bool:
     """Fit a problem and check the outcome; return True for a result and False for a refusal.
 
     Parameters
     ----------
     problem : Problem
         From ``problems.make``, for example.
-    again : bool
+    fit_twice : bool
         Whether to fit twice and require the same result.
 
     Raises
@@ -72,7 +62,7 @@ def examine(problem: Problem, *, again: bool = False) -> bool:
         with refuse_unexpected_warnings():
             fitted = clone(problem.estimator).fit(problem.X, **problem.arguments)
             CHECKS[type(fitted).__name__](fitted, problem)
-            if again:
+            if fit_twice:
                 check_same_result_again(fitted, problem)
         return True
     except BrokenContractError:
@@ -99,10 +89,10 @@ def refuse_unexpected_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for warning in caught:
-        # The updates of weights document this RuntimeWarning; its text is compared, too.
+        # Only one RuntimeWarning is documented, by the weight updates; recognise it by its text.
         is_documented = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
         require(
-            is_documented or warning.category in EXPECTED,
+            is_documented or warning.category in DOCUMENTED_WARNINGS,
             f"{warning.category.__name__} at {warning.filename}:{warning.lineno}: "
             f"{warning.message}",
         )
@@ -115,9 +105,9 @@ def check_refusal(error: Exception) -> None:
         trace = trace.tb_next
     code, line = trace.tb_frame.f_code, trace.tb_lineno
     file = code.co_filename
-    # Compare the byte code, because the source may be edited during a long run.
+    # Look at the byte code, because the source file may be edited during a long run.
     raises = code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    on_purpose = file.startswith(AUTHORS) and raises
+    on_purpose = file.startswith(SOURCES) and raises
     require(
         on_purpose and not isinstance(error, np.linalg.LinAlgError),
         f"{type(error).__name__} at {file}:{line}, not raised on purpose: {error}",

@@ -1,6 +1,6 @@
-"""Draw random points: usually groups, sometimes with values or storage that cause trouble.
+"""Draw random points in groups, sometimes with difficult values or in an unusual container.
 
-Troubles are equal points, extreme sizes or values that are not finite, for example.
+Difficult values are, for example, equal points, extreme sizes, or NaN.
 
 =====  ==================================================================
 N, D   numbers of points x_i, which are rows of X, and of dimensions
@@ -121,7 +121,7 @@ TROUBLES: dict[str, Callable] = {
 
 
 def make_read_only(X: np.ndarray) -> np.ndarray:
-    """Forbid changes of the array."""
+    """Return the array after making it read-only."""
     X.setflags(write=False)
     return X
 
@@ -133,7 +133,7 @@ def to_float32(X: np.ndarray) -> np.ndarray:
 
 
 def name_columns(X: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the columns with names, as tables need them."""
+    """Return the columns by name, as constructors of tables expect them."""
     return {f"x{d}": column for d, column in enumerate(X.T)}
 
 

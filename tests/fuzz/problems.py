@@ -19,17 +19,7 @@ import pandas as pd
 import polars as pl
 from sklearn.base import BaseEstimator
 
-from cgmm import (
-    MMC,
-    RCA,
-    ConstrainedCategoricalMixture,
-    ConstrainedGaussianMixture,
-    COPKMeans,
-    MixedMixture,
-    OnlineRCA,
-    PCKMeans,
-    SemiSupervisedGaussianClassifier,
-)
+import cgmm
 from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
 from cgmm.mixture import UPDATES
@@ -64,7 +54,7 @@ def make(kind: str, seed: int) -> Problem:
     return Problem(estimator, X, relations | arguments)
 
 
-# Each of the following functions draws an estimator, X, z, K, and arguments of ``fit`` other than
+# Each ``make_`` function below draws an estimator, X, z, K, and arguments of ``fit`` other than
 # relations.
 
 
@@ -88,7 +78,7 @@ def draw_engine(rng: Rng, n_points: int, n_components: int):
 
 
 def draw_weights_update(rng: Rng, n_components: int) -> str:
-    """Draw an update of the weights, but no grid for K = 4, which would take minutes."""
+    """Draw a method of updating weights; for K = 4, the grid would take minutes."""
     name = one_of(rng, ["exact", "exact", *UPDATES])
     return "exact" if name == "grid" and n_components == 4 else name
 
@@ -120,7 +110,7 @@ def make_gaussian_mixture(rng: Rng):
     }
     if rng.random() < 0.15 and np.ndim(X) == 2:
         options |= draw_initial_values(rng, np.asarray(X, dtype=float), K)
-    return ConstrainedGaussianMixture(**options), X, z, K, {}
+    return cgmm.ConstrainedGaussianMixture(**options), X, z, K, {}
 
 
 def draw_variance_unit(rng: Rng, X) -> float:
@@ -161,7 +151,7 @@ def make_categorical_mixture(rng: Rng):
         "init_params": one_of(rng, ["random_from_data", "random"]),
         "n_categories": one_of(rng, [None] * 6 + [sizes, sizes + 2, sizes[1:], sizes * 0]),
     }
-    return ConstrainedCategoricalMixture(**options), X, z, K, {}
+    return cgmm.ConstrainedCategoricalMixture(**options), X, z, K, {}
 
 
 def make_mixed_mixture(rng: Rng):
@@ -191,7 +181,7 @@ def make_mixed_mixture(rng: Rng):
         "reg_covar": one_of(rng, [1e-6] * 4 + [0.0] * 4 + [1e-2])
         * draw_variance_unit(rng, numbers),
     }
-    return MixedMixture(**options), table, z, K, {}
+    return cgmm.MixedMixture(**options), table, z, K, {}
 
 
 def make_classifier(rng: Rng):
@@ -205,7 +195,7 @@ def make_classifier(rng: Rng):
     K = max(1, len(set(y.tolist()) - {-1}))
     options = draw_mixture_options(rng, len(z), K)
     kept = {name: options[name] for name in ("inference", "weights", "tol", "max_iter")}
-    estimator = SemiSupervisedGaussianClassifier(
+    estimator = cgmm.SemiSupervisedGaussianClassifier(
         covariance_type=one_of(rng, ["full", "tied", "diag", "spherical"]),
         reg_covar=one_of(rng, [1e-6, 0.0, 1e-2]),
         **kept,
@@ -227,7 +217,7 @@ def make_k_means(kind, rng: Rng):
         "max_search": one_of(rng, [10**4, 10**4, 3]),
         "random_state": int(rng.integers(100)),
     }
-    if kind is PCKMeans:
+    if kind is cgmm.PCKMeans:
         options["w"] = one_of(rng, [0.0, 1.0, 1e-300, 1e6, 1e300, np.inf])
     return kind(**options), X, z, K, {}
 
@@ -242,19 +232,19 @@ def make_linear_map(kind, rng: Rng):
 
 
 LINEAR_MAP_OPTIONS: dict[type, Callable[[Rng], dict[str, Any]]] = {
-    RCA: lambda rng: {
+    cgmm.RCA: lambda rng: {
         "n_components": one_of(rng, [None] * 6 + [1, 2, 5]),
         "unbiased": bool(rng.random() < 0.5),
         "alpha": one_of(rng, [0.5, 1.0, 1e-3]),
         "shrinkage": one_of(rng, [0.0, 0.0, 0.1, 1.0]),
     },
-    OnlineRCA: lambda rng: {
+    cgmm.OnlineRCA: lambda rng: {
         "schedule": one_of(rng, ["decreasing", "constant"]),
         "eta": one_of(rng, [None, None, 1e-3, 1.0, 100.0]),
         "n_epochs": one_of(rng, [1, 5]),
         "random_state": int(rng.integers(100)),
     },
-    MMC: lambda rng: {
+    cgmm.MMC: lambda rng: {
         "diagonal": bool(rng.random() < 0.5),
         "tol": one_of(rng, [1e-6, 0.0, 1e-2]),
         "max_iter": one_of(rng, [3, 100]),
@@ -268,9 +258,9 @@ MAKERS: dict[str, Callable] = {
     "ConstrainedCategoricalMixture": make_categorical_mixture,
     "MixedMixture": make_mixed_mixture,
     "SemiSupervisedGaussianClassifier": make_classifier,
-    "COPKMeans": partial(make_k_means, COPKMeans),
-    "PCKMeans": partial(make_k_means, PCKMeans),
-    "RCA": partial(make_linear_map, RCA),
-    "OnlineRCA": partial(make_linear_map, OnlineRCA),
-    "MMC": partial(make_linear_map, MMC),
+    "COPKMeans": partial(make_k_means, cgmm.COPKMeans),
+    "PCKMeans": partial(make_k_means, cgmm.PCKMeans),
+    "RCA": partial(make_linear_map, cgmm.RCA),
+    "OnlineRCA": partial(make_linear_map, cgmm.OnlineRCA),
+    "MMC": partial(make_linear_map, cgmm.MMC),
 }

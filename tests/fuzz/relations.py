@@ -1,4 +1,4 @@
-"""Draw random side information: most agrees with the groups z, some contradicts them."""
+"""Draw random side information, most of which agrees with the groups z of the points."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def draw_clique(rng: Rng, n: int) -> np.ndarray:
 
 
 def draw_cliques(rng: Rng, n: int) -> np.ndarray:
-    """Return all pairs within each of several random batches, as if from several teachers."""
+    """Return all pairs within each of several random batches, as if from several annotators."""
     batches = np.array_split(rng.permutation(n), max(1, n // 4))
     return np.concatenate([b[np.column_stack(np.triu_indices(len(b), 1))] for b in batches])
 
