@@ -28,7 +28,7 @@ EQUAL_COMPONENTS = Parameters(np.full(2, 0.5), np.zeros((2, 1)), np.ones((2, 1, 
 
 
 def draw_problem(seed, *, K=2, N=6, P=8, G=2):
-    """Draw N points, θ of K components, P answers, some about the same pair, and G annotators."""
+    """Draw N points, θ of K components, and P answers of G annotators; pairs may occur twice."""
     rng = np.random.default_rng(seed)
     theta = Parameters(
         rng.dirichlet(5 * np.ones(K)), 2 * rng.normal(size=(K, 1)), np.ones((K, 1, 1))
@@ -63,7 +63,7 @@ def test_error_rates_are_a_fixed_point_and_log_evidence_equals_enumeration(
     alpha, beta = rates.false_apart, rates.false_together
     log_evidence, wrong = enumerate_answers(X, theta, answers, annotator, alpha, beta, must)
     np.testing.assert_allclose(rates.wrong, wrong, atol=1e-10)
-    # EM never decreases; a rate at a flat maximum still moves by up to tol in each iteration.
+    # EM never decreases the log-posterior. A rate at a flat maximum may move by up to tol.
     assert (np.diff(rates.history) >= -1e-9).all()
     free = np.array([alpha, beta] if kinds else [alpha])
     log_posterior = log_evidence + (0.5 * np.log(free) + 2.0 * np.log1p(-free)).sum()
@@ -114,7 +114,7 @@ def draw_answers_of_two_annotators(seed, N=40, P=24):
 @settings(max_examples=4)
 @given(st.integers(0, 1000), st.booleans())
 def test_the_fit_converges_to_a_fixed_point_of_mixture_and_error_rates(seed, kinds):
-    """The history of the common log-likelihood must not decrease."""
+    """The joint log-likelihood of points and answers must not decrease from round to round."""
     X, answers, annotator = draw_answers_of_two_annotators(seed)
     side = SideInformation.build(len(X))
     mixture = ConstrainedGaussianMixture(
@@ -135,7 +135,7 @@ def test_the_fit_converges_to_a_fixed_point_of_mixture_and_error_rates(seed, kin
     assert again.history[-1] == pytest.approx(model.history_[-1], abs=1e-4)
 
 
-def test_fit_and_predict_each_use_the_certain_relations_of_their_points():
+def test_fit_and_predict_use_the_labels_and_links_that_they_are_given():
     X, answers, annotator = draw_answers_of_two_annotators(3)
     labels = np.where(np.arange(len(X)) < 4, X[:, 0] > 1.5, -1)
     model = AnnotatorMixture(MIXTURE).fit(X, answers, annotator=annotator, labels=labels)
@@ -169,7 +169,7 @@ test_annotator_mixture_refuses_parameters_out_of_range = refused(
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_round_with_the_highest_log_evidence_is_kept(monkeypatch):
-    """Fits are replaced by a function that returns prescribed parameters one after another.
+    """Replace fits by a function that sets prescribed parameters, in the order of the rounds.
 
     The first start trusts both annotators equally, the second start only one of them.
     """

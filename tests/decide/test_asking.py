@@ -80,7 +80,7 @@ def test_min_max_asks_about_the_point_farthest_from_all_known_points(seed):
     for x, member, _ in result.answers:
         to_known = np.linalg.norm(X[:, None] - X[known], axis=2).min(axis=1)
         assert to_known[x] == pytest.approx(to_known.max())
-        # The point is compared with a known point, the nearest of its neighbourhood.
+        # The question compares it with a point whose class is known already.
         assert member in known
         known.append(x)
 

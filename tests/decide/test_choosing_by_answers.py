@@ -29,7 +29,7 @@ GRID = {"n_components": [1, 2, 3], "error_rate": [0.05, 0.2]}
 
 
 def draw_pairs(seed, N=20, P=12):
-    """Draw pairs of points, and return the groups of points that these pairs connect."""
+    """Draw pairs of points; return them, and the group of connected points of each point."""
     rng = np.random.default_rng(seed)
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(P)])
     return pairs, related_groups(N, cannot_link=pairs)
@@ -223,7 +223,7 @@ def test_a_search_with_two_processes_gives_the_same_results():
 
 
 def test_fits_of_a_search_use_one_thread_each(monkeypatch):
-    """For such small data several threads are slower, four times on a busy machine."""
+    """For such small data several threads are slower: on a busy machine four times."""
     X, rows = draw_problem()
     n_threads = []
 

@@ -365,9 +365,7 @@ def test_an_interview_about_a_table_with_categories_and_gaps_resumes(tmp_path):
     path = tmp_path / "answers.jsonl"
     for model in (None, MixedMixture(3, random_state=0)):
         interview = Interview(frame, 3, model=model, path=path, random_state=0)
-        for _ in range(6):
-            question = interview.next_question()
-            interview.answer(reply_about(question, y))
+        answer_questions(interview, y, 6)
     assert len(interview.answers) == 12
     assert matched_accuracy(y, interview.labels_) > 0.9
     with pytest.raises(ValueError, match="another table"):

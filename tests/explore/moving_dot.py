@@ -1,4 +1,4 @@
-"""A small explorer for the tests, a dot that moves, and functions that read its page."""
+"""Make a small explorer, whose figure is a dot that moves, and decode its pages."""
 
 import base64
 import io

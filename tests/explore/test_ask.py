@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from matplotlib.image import imsave
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from sklearn.metrics import adjusted_rand_score
 
 from cgmm import MixedMixture, datasets
@@ -36,40 +36,33 @@ def table(tmp_path) -> Path:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
-    """Start the command and return the address that it prints first."""
+def start_server() -> Iterator[Callable[..., tuple[subprocess.Popen, str]]]:
+    """Return a function that starts the command; it returns the process and the printed address."""
     running = []
 
-    def start_server(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
+    def start(table: Path, *options: str) -> tuple[subprocess.Popen, str]:
         command = [sys.executable, "-m", "cgmm", "ask", str(table), "--classes", "3"]
         answers = ["--answers", str(table.parent / "answers.jsonl")]
         command += [*answers, "--no-browser", *options]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         return running[-1], re.search(r"http\S+", running[-1].stdout.readline())[0]
 
-    yield start_server
-    for one in running:
-        one.kill()
-        one.wait()
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
-    errors, contexts = [], []
+def visit(open_url: Callable[..., Page]) -> Callable[..., Page]:
+    """Return a function that opens the interview's page and waits for its first question."""
 
     def open_interview_page(url: str, **options) -> Page:
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text))
-        page.goto(url)
+        page = open_url(url, **options)
         page.wait_for_selector(".cgmm-interview table")
         return page
 
-    yield open_interview_page
-    for context in contexts:
-        context.close()
-    assert not [e for e in errors if "ERR_CONNECTION" not in e], errors
+    return open_interview_page
 
 
 def read_shown_rows(page: Page) -> list[int]:
@@ -95,8 +88,8 @@ def is_same_class(page: Page) -> bool:
     return bool(IRIS.y[i] == IRIS.y[j])
 
 
-def test_answers_survive_undo_reload_and_a_killed_server(table, start, visit):
-    process, url = start(table, "--annotator", "Ann")
+def test_answers_survive_undo_reload_and_a_killed_server(table, start_server, visit):
+    process, url = start_server(table, "--annotator", "Ann")
     page = visit(url)
     for n in range(10):
         page.keyboard.press("s" if is_same_class(page) else "D")
@@ -117,7 +110,7 @@ def test_answers_survive_undo_reload_and_a_killed_server(table, start, visit):
     process.send_signal(signal.SIGKILL)
     page.wait_for_selector("#lost:not([hidden])")
     assert len(read_answer_lines(table)) == 13  # 12 answers and one withdrawal
-    page = visit(start(table, "--annotator", "Bob")[1])
+    page = visit(start_server(table, "--annotator", "Bob")[1])
     assert "11 answered, 0 unsure" in page.inner_text(".progress")
     page.keyboard.press("s")
     wait_for_answers(page, 12)
@@ -125,8 +118,8 @@ def test_answers_survive_undo_reload_and_a_killed_server(table, start, visit):
     assert '"annotator": "Ann"' in read_answer_lines(table)[0]
 
 
-def test_interview_is_answered_by_touch_on_a_phone(table, start, visit):
-    _, url = start(table)
+def test_interview_is_answered_by_touch_on_a_phone(table, start_server, visit):
+    _, url = start_server(table)
     page = visit(url, viewport={"width": 340, "height": 640}, has_touch=True, is_mobile=True)
     for n in range(12):
         page.get_by_role("button", name="Same" if is_same_class(page) else "Different").tap()
@@ -135,7 +128,7 @@ def test_interview_is_answered_by_touch_on_a_phone(table, start, visit):
     for button in page.get_by_role("button").all():
         box = button.bounding_box()
         assert min(box["width"], box["height"]) >= 44
-    # The replies are in sight without scrolling.
+    # The buttons for replies are visible without scrolling.
     page.evaluate("scrollTo(0, 0)")
     for name in ("Same", "Different", "Unsure"):
         box = page.get_by_role("button", name=name).bounding_box()
@@ -146,8 +139,8 @@ def test_interview_is_answered_by_touch_on_a_phone(table, start, visit):
     wait_for_answers(page, 11)
 
 
-def test_keyboard_reaches_all_buttons_and_focus_is_kept(table, start, visit):
-    page = visit(start(table)[1])
+def test_keyboard_reaches_all_buttons_and_focus_is_kept(table, start_server, visit):
+    page = visit(start_server(table)[1])
     names = []
     for _ in range(4):
         page.keyboard.press("Tab")
@@ -162,8 +155,8 @@ def test_keyboard_reaches_all_buttons_and_focus_is_kept(table, start, visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation_and_html_in_cells_is_escaped(table, start, visit, scheme):
-    page = visit(start(table)[1], color_scheme=scheme, bypass_csp=True)
+def test_axe_finds_no_violation_and_html_in_cells_is_escaped(table, start_server, visit, scheme):
+    page = visit(start_server(table)[1], color_scheme=scheme, bypass_csp=True)
     assert page.locator("tbody img").count() == 0
     cells = page.locator("tbody tr").last.locator("td").all_inner_texts()
     assert cells == [" ".join(EVIL.split())] * 2
@@ -175,7 +168,7 @@ def test_axe_finds_no_violation_and_html_in_cells_is_escaped(table, start, visit
     assert not [(one["id"], one["nodes"][0]["html"]) for one in found]
 
 
-def test_page_shows_images_and_contradictions(tmp_path, start, visit):
+def test_page_shows_images_and_contradictions(tmp_path, start_server, visit):
     data = datasets.digits()
     keep = np.flatnonzero(np.isin(data.y, [0, 1, 2]))[:60]
     for row in keep:
@@ -188,7 +181,7 @@ def test_page_shows_images_and_contradictions(tmp_path, start, visit):
     )
     for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
         interview._file.add_answer(Answer(i, j, reply, None, "", "check", 0.5))
-    page = visit(start(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
+    page = visit(start_server(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
     shown = page.locator("tbody img")
     assert shown.evaluate_all("images => images.map(one => one.naturalWidth)") == [8, 8]
     assert shown.first.get_attribute("alt") == f"Image of row {read_shown_rows(page)[0]}"
@@ -198,12 +191,12 @@ def test_page_shows_images_and_contradictions(tmp_path, start, visit):
     page.wait_for_function("!document.querySelector('.contradiction')")
 
 
-def test_next_question_comes_quickly_with_10000_rows(tmp_path, start, visit):
+def test_next_question_comes_quickly_with_10000_rows(tmp_path, start_server, visit):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=10_000)
     X = rng.normal(size=(10_000, 8)) + 3 * rng.normal(size=(3, 8))[y]
     pd.DataFrame(X).to_csv(tmp_path / "table.csv", index=False)
-    page, took = visit(start(tmp_path / "table.csv")[1]), []
+    page, took = visit(start_server(tmp_path / "table.csv")[1]), []
     for n in range(6):
         i, j = read_shown_rows(page)
         began = time.monotonic()
@@ -216,8 +209,8 @@ def test_next_question_comes_quickly_with_10000_rows(tmp_path, start, visit):
 # ---------------------------------------------------------------------------- the server
 
 
-def test_requests_without_the_token_or_from_another_host_get_403(table, start):
-    _, url = start(table)
+def test_requests_without_the_token_or_from_another_host_get_403(table, start_server):
+    _, url = start_server(table)
     for wrong in (url.partition("?")[0], url[:-1], url.replace("/?", "/socket?")[:-1]):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(wrong)
@@ -232,6 +225,12 @@ def test_requests_without_the_token_or_from_another_host_get_403(table, start):
 # ---------------------------------------------------------------------------- the command
 
 
+def answer_truly(interview: Interview, n_questions: int) -> None:
+    for _ in range(n_questions):
+        question = interview.next_question()
+        interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
+
+
 def run_ask_command(table: Path, *options: str, answers: str = "answers.jsonl") -> None:
     main(["ask", str(table), "--classes", "3", "--answers", str(table.parent / answers), *options])
 
@@ -239,9 +238,7 @@ def run_ask_command(table: Path, *options: str, answers: str = "answers.jsonl") 
 def test_export_writes_groups_and_overwrites_no_file(table, tmp_path, capsys):
     X = _select_features(pd.read_csv(table), None)
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
-    for _ in range(9):
-        question = interview.next_question()
-        interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
+    answer_truly(interview, 9)
     run_ask_command(table, "--export", str(tmp_path / "groups.csv"))
     assert "150 rows in 3 groups" in capsys.readouterr().out
     found = pd.read_csv(tmp_path / "groups.csv")
@@ -288,9 +285,7 @@ def test_tables_with_categories_or_gaps_use_mixed_mixture(tmp_path, capsys):
     assert X.isna().to_numpy().any()
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
     assert isinstance(interview.model_, MixedMixture)
-    for _ in range(15):
-        question = interview.next_question()
-        interview.answer("same" if IRIS.y[question.i] == IRIS.y[question.j] else "different")
+    answer_truly(interview, 15)
     run_ask_command(
         tmp_path / "table.csv", "--images", "file", "--export", str(tmp_path / "groups.csv"),
     )  # fmt: skip
@@ -310,7 +305,7 @@ def test_text_columns_are_categories_if_values_repeat():
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "says"),
+    ("content", "options", "message"),
     [
         ("", [], "cannot be read as a table"),
         ('a,b\n1,"2\n', [], "cannot be read as a table"),
@@ -327,9 +322,9 @@ def test_text_columns_are_categories_if_values_repeat():
         ("a,b\n1,2\n2,3\n3,1\n", ["--export", "new.csv"], "does not exist: ask first"),
     ],
 )
-def test_bad_tables_are_refused(tmp_path, content, options, says):
+def test_bad_tables_are_refused(tmp_path, content, options, message):
     (tmp_path / "table.csv").write_text(content)
-    with pytest.raises(SystemExit, match=says):
+    with pytest.raises(SystemExit, match=message):
         run_ask_command(tmp_path / "table.csv", *options)
 
 

@@ -1,4 +1,4 @@
-"""Explorers write the same bytes everywhere, draw in their own style, and refuse bad input."""
+"""Test that explorers are reproducible, draw in their own style, and refuse invalid input."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ print(bundle["text/plain"], bundle["text/html"])
 
 
 def test_two_processes_write_the_same_bytes():
-    """Another process, whose sets are ordered differently, writes what this one does."""
+    """Sets have another order in the other process, which must not change the page."""
     code = PROCESS.format(tests=str(Path(__file__).parent))
     settings = os.environ | {"PYTHONHASHSEED": "1", "MPLBACKEND": "agg"}
     output = subprocess.check_output([sys.executable, "-c", code], env=settings, text=True)
@@ -66,7 +66,7 @@ def test_errors_name_missing_libraries(monkeypatch, explorer):
     plt.close("all")
 
 
-def test_frames_ignore_notebook_styles_and_accept_axes(explorer):
+def test_frames_ignore_the_notebook_style_and_draw_may_return_axes(explorer):
     with plt.rc_context({"figure.facecolor": "red", "font.size": 30, "savefig.dpi": 30}):
         inside = make_explorer(draw=lambda n, side: draw_dot(n, side).axes[0]).html()
     assert inside == explorer.html()

@@ -1,4 +1,4 @@
-"""Test the static page in a real browser: keys, buttons, dark mode, a telephone."""
+"""Test the static page in a real browser: keys, buttons, and a narrow screen."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 @pytest.fixture
 def visit(open_page, explorer):
-    """Open a page with two copies of one explorer and another explorer."""
+    """Return a function that opens a page with two copies of one explorer, and another explorer."""
     controls = {"n": Slider("n", [0, 3]), "side": Slider("s", [1, 2])}
     other = make_explorer(title="Another", controls=controls)
     explorers = "\n".join([explorer.html(), explorer.html(), other.html()])
@@ -22,9 +22,9 @@ def visit(open_page, explorer):
 
 def read_state(root) -> tuple[str, str, str]:
     image = root.locator("img")
-    words = image.get_attribute("alt")
-    assert root.locator("[role=status]").inner_text() == words
-    return image.get_attribute("src"), words, root.locator("output").first.inner_text()
+    text = image.get_attribute("alt")
+    assert root.locator("[role=status]").inner_text() == text
+    return image.get_attribute("src"), text, root.locator("output").first.inner_text()
 
 
 def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
@@ -34,9 +34,9 @@ def test_keys_and_buttons_move_one_explorer_and_no_other(visit):
     slider = first.get_by_role("slider", name="steps", exact=True)
     slider.focus()
     page.keyboard.press("ArrowRight")
-    source, words, value = read_state(first)
+    source, text, value = read_state(first)
     np.testing.assert_array_equal(decode_webp(source), render_frame(n=2, side=-1))
-    assert (words, value) == ("A dot at -2, for n = 2.", "2")
+    assert (text, value) == ("A dot at -2, for n = 2.", "2")
     assert slider.get_attribute("aria-valuetext") == "2"
     page.keyboard.press("Home")
     assert read_state(first)[1] == "A dot at -1, for n = 0."

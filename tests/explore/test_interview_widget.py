@@ -1,4 +1,4 @@
-"""Test the cards that the interview's widget shows, and its reactions to the person."""
+"""Test the cards that the interview's widget shows, and its reactions to answers."""
 
 import html
 import json
@@ -87,12 +87,8 @@ def test_cards_accept_images_as_arrays_or_files(tmp_path):
     np.testing.assert_array_equal(decode_png(second)[..., 0], np.eye(5))
 
 
-def shown(rows, **named):
-    Cards(rows, **named).compare(0, 1)
-
-
-test_refusals = refused(
-    shown,
+test_cards_refuse_invalid_rows_and_images = refused(
+    lambda rows, **options: Cards(rows, **options).compare(0, 1),
     (np.zeros((2, 2, 2)), r"\(2, 2, 2\)"),
     (["a", "b"], {"images": ["x.png"]}, "1 images for 2 rows"),
     (["a", "b"], {"images": ["x.txt", "y.txt"]}, "no image by its name"),
@@ -110,7 +106,7 @@ def test_widget_records_answers_and_undo_and_ignores_repeated_keys():
     widget.receive({"answer": "same", "rows": first})
     second = widget.state()["question"]["rows"]
     assert first != second
-    # The same key again, before the page has shown the next question
+    # The same key is pressed again before the page shows the next question.
     widget.receive({"answer": "same", "rows": first})
     assert [a[:3] for a in widget.interview.answers] == [(*first, "same")]
     assert widget.state()["question"]["rows"] == second
@@ -150,7 +146,7 @@ def test_map_holds_a_sample_of_rows_with_the_questioned_rows_last():
 
 
 def test_map_shows_the_first_two_principal_components():
-    """Points in four dimensions are drawn by their first two principal components."""
+    """The second and the fourth of four dimensions have the largest variances."""
     X = np.random.default_rng(0).normal(size=(100, 4)) * [1, 9, 0.1, 5]
     places = InterviewWidget(Interview(X, 2, random_state=0))._positions
     for axis, column in zip(places.T, X[:, [1, 3]].T, strict=True):

@@ -1,4 +1,4 @@
-"""A live figure computes what the primer does: from the same data and start, θ equal to 1e-9."""
+"""Test that the scripts of live figures agree with the primer, to 1e-9, from the same start."""
 
 from importlib.resources import files
 
@@ -9,9 +9,9 @@ from cgmm import metric_learning, primer
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-# Both do the same sums in another order; twenty steps of EM amplify the rounding a little.
+# Scripts and primer sum in different orders, and EM amplifies the differences by rounding a little.
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
-# The figure's mathematics without its drawing.
+# The scripts that compute, without those that draw.
 SOURCE = "".join(
     files("cgmm.explore").joinpath(f"live_{name}.js").read_text(encoding="utf8")
     for name in ("network", "mixture", "em", "lloyd", "rca", "cut", "duel", "rivals", "companion")
@@ -22,7 +22,7 @@ STEPS = 20
 
 @pytest.fixture(scope="module")
 def run_js(browser):
-    """Evaluate an expression with the figure's functions in the browser: ``ask(code, **names)``."""
+    """Return ``run_js(code, **names)``, which evaluates code with the functions of the scripts."""
     page = browser.new_page()
     page.add_script_tag(content=SOURCE)
 
@@ -45,11 +45,16 @@ def assert_theta_close(found, theta):
         np.testing.assert_allclose(found[name], array, **CLOSE)
 
 
-class Problem:
-    """Points, a start, and relations between points: none, hard, soft, or both.
+def assert_em_equals(run_js, problem, theta, log_evidence, options, pool="full", **names):
+    """Check θ and log-evidence after STEPS iterations of EM by the scripts, with these options."""
+    code = f"em(X, theta, network(X.length, links, K, {options}), pool, steps)"
+    found = run_js(code, **problem.names | names, pool=pool, steps=STEPS)
+    assert_theta_close(found["theta"], theta)
+    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
 
-    The hard ones some assignment keeps.
-    """
+
+class Problem:
+    """Points, a start of EM, and feasible relations between points: none, hard, soft, or both."""
 
     def __init__(self, seed: int, kind: str = "hard"):
         rng = np.random.default_rng(seed)
@@ -60,7 +65,7 @@ class Problem:
         weights = rng.dirichlet(np.full(self.K, 5.0))
         self.start = primer.Theta(weights, self.X[: self.K], np.array([4 * np.eye(2)] * self.K))
         pairs = rng.permutation(N)[:14].reshape(-1, 2)
-        # A third point in some relations, so that chunklets have three and networks have edges.
+        # Two more pairs share points with others, so some chunklets have three points.
         pairs = np.vstack([pairs, np.column_stack([pairs[:2, 0], pairs[2:4, 1]])])
         pairs = pairs[: len(pairs) * (kind in ("hard", "both"))]
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
@@ -69,10 +74,16 @@ class Problem:
         sign = np.where(rng.random(len(linked)) < 0.5, 1, -1)
         self.preferences = [(*p, s * 1.3) for p, s in zip(linked.tolist(), sign, strict=True)]
         self.chunklet = primer.closure(N, self.must)
+        self.n = primer.if_points_are_sampled(self.chunklet)
+
+    def compute_unaries(self, theta) -> np.ndarray:
+        """Return the (J, K) unaries of the chunklets at the parameters θ."""
+        log_p = primer.log_densities(self.X, theta)
+        return primer.node_unaries(log_p, theta.weights, self.chunklet, self.n)
 
     @property
     def names(self) -> dict:
-        """Return the points of the question under the names that the figure uses."""
+        """Return points, start and relations under the names that the scripts use."""
         links = [(*pair, np.inf) for pair in self.must.tolist()]
         links += [(*pair, -np.inf) for pair in self.cannot.tolist()] + self.preferences
         mu = self.X[: self.K]
@@ -94,106 +105,85 @@ class Problem:
 @pytest.mark.parametrize("sampled", ["points", "chunklets"])
 @pytest.mark.parametrize("seed", range(2))
 def test_em_with_relations_equals_the_primer(run_js, seed, sampled, kind, pool):
-    one = Problem(seed, kind)
-    count = getattr(primer, f"if_{sampled}_are_sampled")
+    problem = Problem(seed, kind)
+    n = getattr(primer, f"if_{sampled}_are_sampled")(problem.chunklet)
     *_, (theta, log_evidence) = primer.constrained_em(
-        one.X, one.start, one.chunklet, count(one.chunklet), *one.edges, POOLS[pool], STEPS + 1
+        problem.X, problem.start, problem.chunklet, n, *problem.edges, POOLS[pool], STEPS + 1
     )
-    code = "em(X, theta, network(X.length, links, K, {sampled}), pool, steps)"
-    found = run_js(code, **one.names, sampled=sampled, pool=pool, steps=STEPS)
-    assert_theta_close(found["theta"], theta)
-    # A preference within a chunklet weighs the same with the data and without.
-    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+    assert_em_equals(run_js, problem, theta, log_evidence, "{sampled}", pool, sampled=sampled)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_em_with_answers_equals_the_primer(run_js, seed):
-    """Answers are data that each assignment makes more or less probable."""
-    one = Problem(seed, "both")
-    ends = np.array([pair[:2] for pair in one.preferences])
-    w, theta = np.array([pair[2] for pair in one.preferences]), one.start
+    """Answers are data: their probability depends on the assignment."""
+    problem = Problem(seed, "both")
+    ends = np.array([pair[:2] for pair in problem.preferences])
+    w, theta = np.array([pair[2] for pair in problem.preferences]), problem.start
     for _ in range(STEPS):
         theta = primer.m_step(
-            one.X, primer.marginals(primer.log_joint(one.X, theta), ends, w), primer.full
+            problem.X, primer.marginals(primer.log_joint(problem.X, theta), ends, w), primer.full
         )
-    code = "em(X, theta, network(X.length, said, K, {answers: true}), 'full', steps)"
-    found = run_js(code, **one.names, said=one.preferences, steps=STEPS)
-    assert_theta_close(found["theta"], theta)
-    expected = primer.log_p_of_answers(primer.log_joint(one.X, theta), ends, w)
-    np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
+    expected = primer.log_p_of_answers(primer.log_joint(problem.X, theta), ends, w)
+    links = problem.preferences
+    assert_em_equals(run_js, problem, theta, expected, "{answers: true}", links=links)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_em_with_labels_equals_the_primer(run_js, seed):
-    one = Problem(seed, "none")
-    y = np.where(np.arange(20) < 6, np.arange(20) % one.K, -1)
-    A = primer.allowed(y, one.K)
+    problem = Problem(seed, "none")
+    y = np.where(np.arange(20) < 6, np.arange(20) % problem.K, -1)
+    A = primer.allowed(y, problem.K)
     *_, (theta, log_evidence) = primer.labelled_em(
-        one.X, one.start, A, primer.full, primer.shares, STEPS + 1
+        problem.X, problem.start, A, primer.full, primer.shares, STEPS + 1
     )
-    found = run_js(
-        "em(X, theta, network(X.length, links, K, {labels}), 'full', steps)",
-        **one.names, labels=y, steps=STEPS,
-    )  # fmt: skip
-    assert_theta_close(found["theta"], theta)
-    np.testing.assert_allclose(found["E"]["logEvidence"], log_evidence, **CLOSE)
+    assert_em_equals(run_js, problem, theta, log_evidence, "{labels}", labels=y)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_e_step_with_labels_and_relations_equals_the_primer(run_js, seed):
-    """Labels mask the nodes of their points; the prior knows only of the relations."""
-    one = Problem(seed, "both")
+    """Labels restrict the states of nodes; the prior depends on relations only."""
+    problem = Problem(seed, "both")
     y = np.full(20, -1)
-    # What the chunklets say, so that no label contradicts a relation.
-    y[one.must[0]] = 0
-    n = primer.if_points_are_sampled(one.chunklet)
-    node = np.full(len(n), -1)
-    node[one.chunklet[one.must[0, 0]]] = 0
-    log_p = primer.log_densities(one.X, one.start)
-    u = primer.node_unaries(log_p, one.start.weights, one.chunklet, n)
-    u = primer.masked(u, primer.allowed(node, one.K))
-    found = run_js("eStep(X, theta, network(X.length, links, K, {labels}))", **one.names, labels=y)
-    q = primer.marginals(u, *one.edges)
+    # Label a pair of must-linked points, so that no label contradicts a relation.
+    y[problem.must[0]] = 0
+    node = np.full(len(problem.n), -1)
+    node[problem.chunklet[problem.must[0, 0]]] = 0
+    u = primer.masked(problem.compute_unaries(problem.start), primer.allowed(node, problem.K))
+    code = "eStep(X, theta, network(X.length, links, K, {labels}))"
+    found = run_js(code, **problem.names, labels=y)
+    q = primer.marginals(u, *problem.edges)
     np.testing.assert_allclose(found["q"], q, **CLOSE)
-    log_prior = primer.prior_log_z(np.log(one.start.weights), n, *one.edges)
-    expected = primer.log_z(u, *one.edges) - log_prior
+    log_prior = primer.prior_log_z(np.log(problem.start.weights), problem.n, *problem.edges)
+    expected = primer.log_z(u, *problem.edges) - log_prior
     np.testing.assert_allclose(found["logEvidence"], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_em_without_the_normaliser_equals_the_primer(run_js, seed):
-    """The weights are shares of the points, and no prior is subtracted."""
-    one = Problem(seed, "hard")
-    theta, n = one.start, primer.if_points_are_sampled(one.chunklet)
-
-    def unaries(theta):
-        log_p = primer.log_densities(one.X, theta)
-        return primer.node_unaries(log_p, theta.weights, one.chunklet, n)
-
+    """Then weights are the mean responsibilities, and the log-prior is not subtracted."""
+    problem = Problem(seed, "hard")
+    theta = problem.start
     for _ in range(STEPS):
-        r = primer.marginals(unaries(theta), *one.edges)[one.chunklet]
-        theta = primer.m_step(one.X, r, primer.full)
-    code = "em(X, theta, network(X.length, links, K, {normalised: false}), 'full', steps)"
-    found = run_js(code, **one.names, steps=STEPS)
-    assert_theta_close(found["theta"], theta)
-    expected = primer.log_z(unaries(theta), *one.edges)
-    np.testing.assert_allclose(found["E"]["logEvidence"], expected, **CLOSE)
+        q = primer.marginals(problem.compute_unaries(theta), *problem.edges)
+        theta = primer.m_step(problem.X, q[problem.chunklet], primer.full)
+    expected = primer.log_z(problem.compute_unaries(theta), *problem.edges)
+    assert_em_equals(run_js, problem, theta, expected, "{normalised: false}")
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_lower_bound_equals_the_primer(run_js, seed):
     """Compare F(q, θ') of the plain mixture; with relations check that it is a bound."""
-    one = Problem(seed)
-    r, _ = primer.responsibilities(primer.log_joint(one.X, one.start))
-    theta = primer.m_step(one.X, r, primer.full)
+    problem = Problem(seed)
+    r, _ = primer.responsibilities(primer.log_joint(problem.X, problem.start))
+    theta = primer.m_step(problem.X, r, primer.full)
     code = """{
         const net = network(X.length, links, K), E = eStep(X, theta, net);
         const now = eStep(X, mStep(X, E, net, "full"), net);
         return [E.logEvidence, bound(E, now), now.logEvidence];
     }"""
-    _, F, _ = run_js(code, **one.names | {"links": []})
-    np.testing.assert_allclose(F, primer.lower_bound(one.X, theta, r), **CLOSE)
-    before, F, after = run_js(code, **one.names)
+    _, F, _ = run_js(code, **problem.names | {"links": []})
+    np.testing.assert_allclose(F, primer.lower_bound(problem.X, theta, r), **CLOSE)
+    before, F, after = run_js(code, **problem.names)
     assert before - 1e-9 < F <= after + 1e-9
 
 
@@ -201,84 +191,82 @@ def test_lower_bound_equals_the_primer(run_js, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_lloyd_centres_equal_the_primer(run_js, seed, kind):
     """Compare Lloyd's centres, with hard relations and with penalties."""
-    one = Problem(seed, kind)
-    ends, w = one.edges
+    problem = Problem(seed, kind)
+    ends, w = problem.edges
 
     def rule(c):
-        together = primer.node_unaries(
-            -c, np.ones(one.K), one.chunklet, np.ones(one.chunklet.max() + 1)
-        )
-        return primer.cheapest(-together, ends, w)[one.chunklet]
+        ones = np.ones(problem.K), problem.chunklet, np.ones(len(problem.n))
+        return primer.cheapest(-primer.node_unaries(-c, *ones), ends, w)[problem.chunklet]
 
-    path = [centres for centres, _ in primer.lloyd(one.X, one.X[: one.K], rule, 6)]
+    path = [centres for centres, _ in primer.lloyd(problem.X, problem.X[: problem.K], rule, 6)]
     code = """{
         const net = network(X.length, links, K);
         return range(5).reduce((mu) => lloydStep(X, mu, net), mu);
     }"""
-    found = run_js(code, **one.names)
+    found = run_js(code, **problem.names)
     np.testing.assert_allclose(found, path[-1], **CLOSE)
 
 
 @pytest.mark.parametrize(("seed", "beta"), [(0, 1.0), (1, 0.3), (2, 0.05)])
 def test_soft_assignments_equal_a_mixture_of_narrow_balls(run_js, seed, beta):
     """K-means is the mixture of balls in the limit of variance zero."""
-    one = Problem(seed, "both")
-    costs, ones = primer.costs(one.X, one.X[: one.K]), np.ones(one.chunklet.max() + 1)
-    u = primer.node_unaries(-costs / beta**2, ones[: one.K], one.chunklet, ones)
-    expected = primer.marginals(u, *one.edges)[one.chunklet]
-    found = run_js("softCosts(X, mu, beta, network(X.length, links, K))", **one.names, beta=beta)
+    problem = Problem(seed, "both")
+    costs, ones = primer.costs(problem.X, problem.X[: problem.K]), np.ones(len(problem.n))
+    u = primer.node_unaries(-costs / beta**2, ones[: problem.K], problem.chunklet, ones)
+    expected = primer.marginals(u, *problem.edges)[problem.chunklet]
+    code = "softCosts(X, mu, beta, network(X.length, links, K))"
+    found = run_js(code, **problem.names, beta=beta)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rca_equals_the_primer_and_the_package(run_js, seed):
-    one = Problem(seed)
-    C = primer.within_covariance(one.X, one.chunklet)
-    found = run_js("withinCovariance(X, closure(X.length, must))", X=one.X, must=one.must)
+    problem = Problem(seed)
+    C = primer.within_covariance(problem.X, problem.chunklet)
+    found = run_js("withinCovariance(X, closure(X.length, must))", X=problem.X, must=problem.must)
     np.testing.assert_allclose(found, C, **CLOSE)
     W = run_js("whitening(C)", C=C)
     np.testing.assert_allclose(W, primer.whitening(C), **CLOSE)
-    sizes = np.bincount(one.chunklet)[one.chunklet]
-    chunklets = np.where(sizes > 1, one.chunklet, -1)
-    package = metric_learning.RCA().fit(one.X, chunklets)
+    sizes = np.bincount(problem.chunklet)[problem.chunklet]
+    chunklets = np.where(sizes > 1, problem.chunklet, -1)
+    package = metric_learning.RCA().fit(problem.X, chunklets)
     np.testing.assert_allclose(W, package.components_, **CLOSE)
 
 
 @pytest.mark.parametrize("angle", [0.0, 2.0])
 def test_cut_equals_the_m_step_of_its_halves(run_js, angle):
-    one = Problem(0)
-    centre = one.X.mean(axis=0)
-    half = ((one.X - centre) @ [np.cos(angle), np.sin(angle)] > 0).astype(int)
-    theta = primer.m_step(one.X, np.eye(2)[half], primer.full)
-    _, log_evidence = primer.responsibilities(primer.log_joint(one.X, theta))
-    found = run_js("cut(X, centre, angle)", X=one.X, centre=centre, angle=angle)
+    problem = Problem(0)
+    centre = problem.X.mean(axis=0)
+    half = ((problem.X - centre) @ [np.cos(angle), np.sin(angle)] > 0).astype(int)
+    theta = primer.m_step(problem.X, np.eye(2)[half], primer.full)
+    _, log_evidence = primer.responsibilities(primer.log_joint(problem.X, theta))
+    found = run_js("cut(X, centre, angle)", X=problem.X, centre=centre, angle=angle)
     assert found["z"] == half.tolist()
     assert_theta_close(found["theta"], theta)
     np.testing.assert_allclose(found["logEvidence"], log_evidence, **CLOSE)
 
 
 def test_cut_keeps_chunklets_together(run_js):
-    one, angle = Problem(0), 2.0
-    along = one.X @ [np.cos(angle), np.sin(angle)]
-    half = (np.bincount(one.chunklet, along) > 0).astype(int)[one.chunklet]
-    found = run_js(
-        "cut(X, [0, 0], angle, chunklet)", X=one.X, angle=angle, chunklet=one.chunklet
-    )  # fmt: skip
+    problem, angle = Problem(0), 2.0
+    along = problem.X @ [np.cos(angle), np.sin(angle)]
+    half = (np.bincount(problem.chunklet, along) > 0).astype(int)[problem.chunklet]
+    code = "cut(X, [0, 0], angle, chunklet)"
+    found = run_js(code, X=problem.X, angle=angle, chunklet=problem.chunklet)
     assert found["z"] == half.tolist()
     assert half.tolist() != (along > 0).astype(int).tolist()
 
 
 def test_heights_of_the_landscape_equal_evidence_differences(run_js):
-    """A height is the upright cut's log-evidence less that of the turned cut, given the links."""
-    one = Problem(0)
+    """A height is the upright cut's log-evidence minus that of the turned cut, given the links."""
+    problem = Problem(0)
 
     def log_evidence(turn, n_links):
-        chunklet = primer.closure(20, one.must[:n_links])
+        chunklet = primer.closure(20, problem.must[:n_links])
         n = primer.if_points_are_sampled(chunklet)
         angle = np.radians(turn)
-        middle = np.bincount(chunklet, one.X @ [np.cos(angle), np.sin(angle)])
-        theta = primer.m_step(one.X, np.eye(2)[(middle > 0).astype(int)[chunklet]], primer.full)
-        u = primer.node_unaries(primer.log_densities(one.X, theta), theta.weights, chunklet, n)
+        middle = np.bincount(chunklet, problem.X @ [np.cos(angle), np.sin(angle)])
+        theta = primer.m_step(problem.X, np.eye(2)[(middle > 0).astype(int)[chunklet]], primer.full)
+        u = primer.node_unaries(primer.log_densities(problem.X, theta), theta.weights, chunklet, n)
         none = np.empty((0, 2), dtype=int), np.empty(0)
         log_prior = primer.prior_log_z(np.log(theta.weights), n, *none)
         return primer.responsibilities(u)[1] - log_prior
@@ -287,9 +275,8 @@ def test_heights_of_the_landscape_equal_evidence_differences(run_js):
         [log_evidence(0, n) - log_evidence(turn, n) for turn in range(0, 185, 5)] for n in range(3)
     ]
     nets = "range(3).map(n => network(X.length, links.slice(0, n), 2))"
-    found = run_js(
-        f"landscape(X, {nets})", X=one.X, links=[(*pair, np.inf) for pair in one.must.tolist()]
-    )
+    links = [(*pair, np.inf) for pair in problem.must.tolist()]
+    found = run_js(f"landscape(X, {nets})", X=problem.X, links=links)
     np.testing.assert_allclose([row["heights"] for row in found], expected, **CLOSE)
     assert len({tuple(np.round(row, 3)) for row in expected}) == 3
 
@@ -306,14 +293,14 @@ def test_an_ellipse_has_the_axes_of_its_covariance(run_js, Sigma):
 
 
 def test_transformed_mixture_has_the_transformed_density(run_js):
-    one, A = Problem(0), np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = run_js("transform(theta, A)", theta=one.start, A=A)
-    u = primer.log_densities(one.X, one.start)
+    problem, A = Problem(0), np.array([[2.0, 0.5], [0.5, 1.0]])
+    found = run_js("transform(theta, A)", theta=problem.start, A=A)
+    u = primer.log_densities(problem.X, problem.start)
     moved = primer.Theta(*(np.array(found[name]) for name in primer.Theta._fields))
-    v = primer.log_densities(one.X @ A.T, moved) + np.log(np.linalg.det(A))
+    v = primer.log_densities(problem.X @ A.T, moved) + np.log(np.linalg.det(A))
     np.testing.assert_allclose(v, u, **CLOSE)
-    W = np.array(run_js("ruler(X, closure(X.length, must)).W", X=one.X, must=one.must))
-    C = primer.within_covariance(one.X, one.chunklet)
+    W = np.array(run_js("ruler(X, closure(X.length, must)).W", X=problem.X, must=problem.must))
+    C = primer.within_covariance(problem.X, problem.chunklet)
     np.testing.assert_allclose(W, primer.whitening(C) * np.linalg.det(C) ** 0.25, **CLOSE)
 
 
@@ -331,9 +318,8 @@ def test_contradictory_relations_give_null_for_a_network(run_js):
      ([(i, i + 1, 1.0) for i in range(17)], "more points than the figure can sum over")],
 )  # fmt: skip
 def test_reason_for_refusing_a_network_is_reported(run_js, links, reason):
-    reply = run_js("{ let why; network(20, links, 2, {}, (one) => { why = one; }); return why; }"
-               .join(["(() => ", ")()"]), links=links)  # fmt: skip
-    assert reason in reply
+    code = "{ let why; network(20, links, 2, {}, (text) => { why = text; }); return why; }"
+    assert reason in run_js(code, links=links)
 
 
 def test_a_label_that_contradicts_relations_is_refused(run_js):

@@ -1,4 +1,4 @@
-"""Test the live figure: refused input, its page, its moves, and messages to the kernel."""
+"""Test live figures: invalid input, pages, control by keys and clicks, and the widget."""
 
 import json
 import re
@@ -63,7 +63,7 @@ test_invalid_arguments_of_a_figure_are_refused = refused(
 
 @pytest.fixture
 def visit(open_page):
-    """Open a page with these figures."""
+    """Return a function that opens a page with the given figures."""
 
     def open_figures(*figures, motion="reduce", **options):
         html = "\n".join(figure.html() for figure in figures)
@@ -84,7 +84,7 @@ def read_evidence(root) -> float:
     return float(re.search(r"log-evidence (−?[\d.]+)", read_status(root))[1].replace("−", "-"))
 
 
-def log_evidence_at(steps) -> float:
+def compute_log_evidence_after(steps) -> float:
     """Return the log-evidence after this number of EM steps of the primer, without relations."""
     path = list(primer.em(DATA.X, START, primer.full, steps + 1))
     return path[-1][1]
@@ -92,13 +92,13 @@ def log_evidence_at(steps) -> float:
 
 def test_evidence_after_half_steps_and_a_run_equals_the_primer(visit):
     root = locate_figure(visit(make_figure("em", must_link=(), cannot_link=())))
-    assert read_evidence(root) == pytest.approx(log_evidence_at(0), abs=0.06)
+    assert read_evidence(root) == pytest.approx(compute_log_evidence_after(0), abs=0.06)
     for half in ("M-step", "E-step", "M-step"):
         root.get_by_role("button", name=half, exact=True).press("Enter")
     assert read_status(root).startswith("After M2:")
-    assert read_evidence(root) == pytest.approx(log_evidence_at(2), abs=0.06)
+    assert read_evidence(root) == pytest.approx(compute_log_evidence_after(2), abs=0.06)
     root.get_by_role("button", name="Run or stop").click()
-    assert read_evidence(root) == pytest.approx(log_evidence_at(500), abs=0.06)
+    assert read_evidence(root) == pytest.approx(compute_log_evidence_after(500), abs=0.06)
 
 
 def test_points_are_added_moved_and_removed_by_keyboard(visit):
@@ -119,7 +119,7 @@ def test_points_are_added_moved_and_removed_by_keyboard(visit):
     assert points.count() == 30
     page.keyboard.press("PageDown")
     assert page.evaluate("document.activeElement.ariaLabel").startswith("Point 1:")
-    # The points share one stop of the Tab key, whichever has the focus.
+    # The Tab key reaches the points as a group, whichever of them has the focus.
     assert root.locator(".cgmm-live-main [tabindex='0']").count() == 1
 
 
@@ -197,7 +197,7 @@ def test_figure_panels_and_points_have_accessible_names(visit):
 def test_steps_are_animated_unless_motion_is_reduced(visit):
     for motion, gliding in [("no-preference", True), ("reduce", False)]:
         root = locate_figure(visit(make_figure("em"), motion=motion))
-        # Look at once, because it is over in 0.3 seconds.
+        # Look for the animation at once, because it takes only 0.3 seconds.
         moving = """root => {
             [...root.querySelectorAll("button")].find(one => one.textContent === "M-step").click();
             const glides = one => one.effect.target.matches(".over > *");
@@ -213,10 +213,10 @@ def test_points_are_shown_without_script(visit):
     assert read_status(root) == "30 points in the plane, 3 must-links and 1 cannot-links."
 
 
-# ----------------------------------------------------------------- few points, or all in one place
+# ----------------------------------------------------------------- degenerate points
 
-# A reader's keys can remove points, push all into a corner, or onto one line.
-HARM = """(live, how) => {
+# Press keys as a reader may: remove points, or move all points into a corner or onto a line.
+DEGENERATE_POINTS = """(live, how) => {
   const points = live.querySelector(".points");
   const press = (one, key) => one.dispatchEvent(
     new KeyboardEvent("keydown", { key, shiftKey: true, bubbles: true }));
@@ -240,7 +240,7 @@ def test_degenerate_points_show_no_nan_or_undefined(visit, how):
           for mode in MODES)
     )  # fmt: skip
     for root in page.locator(".cgmm-live").all():
-        root.evaluate(HARM, how)
+        root.evaluate(DEGENERATE_POINTS, how)
         for slider in root.locator("input[type=range]").all():
             for key in ("End", "ArrowLeft", "Home"):
                 slider.press(key)
@@ -250,7 +250,7 @@ def test_degenerate_points_show_no_nan_or_undefined(visit, how):
         assert not re.findall("NaN|Infinity|undefined|null", shown)
 
 
-# A model as the widget's manager passes it to the page, with one button pressed.
+# Render the widget with a stand-in for the model that Jupyter's widget manager would pass.
 HOST = """async ({esm, html, style}) => {
     const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
     const module = await import(url);
@@ -293,7 +293,7 @@ def test_fit_button_returns_the_fit_of_the_package():
     assert set(figure.widget().fitted) == {"weights", "means", "covariances"}
     model = figure.fit()
     assert model.converged_
-    # Seven digits are drawn.
+    # The page receives the fit with seven digits.
     np.testing.assert_allclose(figure.widget().fitted["means"], model.means_, rtol=1e-6)
     pairs = model.labels_[figure.must_link]
     assert (pairs[:, 0] == pairs[:, 1]).all()
@@ -331,14 +331,14 @@ def test_chart_shows_all_steps_and_the_gap(visit):
 
 
 @pytest.mark.parametrize(
-    ("mode", "says"),
+    ("mode", "message"),
     [("rivals", "a component has shrunk"), ("weights", "a component has shrunk"),
      ("kmeans", "All points lie on one spot")],
 )  # fmt: skip
-def test_degenerate_points_are_explained(visit, mode, says):
+def test_degenerate_points_are_explained(visit, mode, message):
     spot = {"X": np.zeros_like(DATA.X)}
     links = {"must_link": (), "cannot_link": ()}
     root = locate_figure(visit(make_figure(mode, presets={"spread": {}, "spot": spot}, **links)))
-    assert says not in read_status(root)
+    assert message not in read_status(root)
     root.get_by_role("radio", name="spot").check()
-    assert says in read_status(root)
+    assert message in read_status(root)

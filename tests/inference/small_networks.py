@@ -1,6 +1,6 @@
 """Draw and build networks that are small enough to compare an engine with enumeration.
 
-All tests of this folder use these functions. "Edges" are (M, 2) arrays of node indices.
+Edges are (M, 2) arrays of node indices.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def grid_edges(n_rows, n_columns):
 
 
 def subgraph(graph, nodes):
-    """Return the graph without the edges that end outside the given nodes."""
+    """Return the graph with only those edges whose two ends are among the given nodes."""
     among = np.isin(graph.edges, nodes).all(axis=1)
     return Graph(graph.n_nodes, graph.edges[among], graph.weights[among])
 

@@ -107,7 +107,7 @@ def test_auto_reports_isolated_nodes_as_one_part():
 def test_auto_solves_a_cheap_component_exactly_beside_an_expensive_one():
     """A small budget of memory or operations affects only the components that exceed it."""
 
-    def sizes_by_engine(graph, n_states, **budgets):
+    def count_nodes_by_engine(graph, n_states, **budgets):
         with pytest.warns(ApproximationWarning):
             parts = auto(graph, **budgets).results(np.zeros((graph.n_nodes, n_states)))
         return {part.engine: part.n_nodes for part in parts}
@@ -115,16 +115,16 @@ def test_auto_solves_a_cheap_component_exactly_beside_an_expensive_one():
     ring = np.array([(0, 1), (1, 2), (2, 3), (0, 3)])
     edges = np.concatenate([make_wide_graph_with_pair().edges, ring + 33])
     for budgets in ({}, {"max_bytes": 30_000}, {"max_operations": 16}):
-        sizes = sizes_by_engine(make_graph(37, edges, 1.0), 2, **budgets)
+        sizes = count_nodes_by_engine(make_graph(37, edges, 1.0), 2, **budgets)
         assert sizes == {"pairs": 2, "junction_tree": 4, "belief_propagation": 30}
     edges = np.concatenate([all_edges(12), ring + 12])
-    sizes = sizes_by_engine(make_graph(16, edges, 1.0), 3, max_bytes=30_000)
+    sizes = count_nodes_by_engine(make_graph(16, edges, 1.0), 3, max_bytes=30_000)
     assert sizes == {"junction_tree": 4, "belief_propagation": 12}
 
 
 @settings(max_examples=20)
 @given(problem=networks(max_nodes=7, p_forbidden=0.3), seed=st.integers(0, 999))
-def test_one_exact_engine_serves_any_number_of_states_and_any_evidence(problem, seed):
+def test_an_exact_engine_can_be_called_with_any_number_of_states_and_any_evidence(problem, seed):
     """Marginals equal enumeration in every call, so no call influences the next."""
     graph, rng = simplify(problem[0]), np.random.default_rng(seed)
     infer = exact(graph)
@@ -141,8 +141,8 @@ def test_one_exact_engine_serves_any_number_of_states_and_any_evidence(problem, 
 
 # ---------------------------------------------------------------------------- cached patterns
 
-# A fit needs two patterns of evidence: one for its data and one for the prior. New points may
-# have any number of patterns.
+# A pattern of evidence is the set of states that each node may have. A fit needs two patterns, one
+# for its data and one for the prior; predictions for new points may need any number of patterns.
 
 
 def unaries_with_distinct_patterns(n_patterns):
@@ -163,27 +163,18 @@ def count_calls(monkeypatch, module_name, function_name):
 LONG_CHAIN = make_graph(3 * MAX_PATTERNS, chain_edges(3 * MAX_PATTERNS), 1.0)
 
 
-def test_auto_splits_the_graph_once_for_each_cached_pattern_of_evidence(monkeypatch):
+def test_auto_splits_and_reduces_the_graph_once_for_each_cached_pattern_of_evidence(monkeypatch):
+    unaries = list(unaries_with_distinct_patterns(3 * MAX_PATTERNS))
+    expected = [exact(LONG_CHAIN)(unary).log_z for unary in unaries]
     divisions = count_calls(monkeypatch, "cgmm.inference.auto", "choose_parts")
+    reductions = count_calls(monkeypatch, "cgmm.inference.reduction", "propagate_evidence")
     module = sys.modules["cgmm.inference.auto"]
     engine = DividedNetwork(LONG_CHAIN, Budget(2**31, 1e8), module._raise_too_costly)
-    for unary in 3 * list(unaries_with_distinct_patterns(2)):
-        engine.marginals(unary)
-    assert divisions.call_count == 2
-    for unary in unaries_with_distinct_patterns(3 * MAX_PATTERNS):
-        result = engine.marginals(unary)
-        assert len(engine.parts) <= MAX_PATTERNS
-        assert result.log_z == exact(LONG_CHAIN)(unary).log_z
-
-
-def test_reducer_propagates_evidence_once_for_each_cached_pattern(monkeypatch):
-    propagations = count_calls(monkeypatch, "cgmm.inference.reduction", "propagate_evidence")
-    reduce = sys.modules["cgmm.inference.reduction"].reducer(LONG_CHAIN)
-    unaries = list(unaries_with_distinct_patterns(3 * MAX_PATTERNS))
     for unary in 3 * unaries[:2]:
-        reduce(unary)
-    assert propagations.call_count == 2
-    for unary in 2 * unaries:
-        reduce(unary)
+        engine.marginals(unary)
+    assert divisions.call_count == reductions.call_count == 2
+    for unary, log_z in zip(2 * unaries, 2 * expected, strict=True):
+        assert engine.marginals(unary).log_z == log_z
+        assert len(engine.parts) <= MAX_PATTERNS
     # In the second round no pattern is still in the cache, because there are too many of them.
-    assert propagations.call_count == 2 + 2 * len(unaries) - 2
+    assert divisions.call_count == reductions.call_count == 2 + 2 * len(unaries) - 2

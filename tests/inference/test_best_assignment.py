@@ -83,17 +83,17 @@ def test_find_best_improves_a_known_assignment_unless_it_breaks_a_relation():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_descent_comes_near_the_proved_optimum(seed):
-    """Descent loses at most twice as much to the constraints as the proved optimum does."""
+    """The constraints cost descent at most twice as much log-weight as they cost the optimum."""
     graph, _, unary = draw_planted_problem(90, 4, 5, signal=1.5, seed=seed)
     proved, descended = (
         find_best(graph, unary, log_normalise(unary)[0], prove=prove) for prove in (True, False)
     )
     assert (proved.exact, descended.exact) == (True, False)
     unconstrained = unary.max(axis=1).sum()
-    least, loss = (
+    smallest_cost, cost = (
         unconstrained - log_weight(graph, unary, best.states) for best in (proved, descended)
     )
-    assert least - 1e-9 <= loss <= 2 * least
+    assert smallest_cost - 1e-9 <= cost <= 2 * smallest_cost
 
 
 @pytest.mark.parametrize(("degree", "signal"), [(2, 0.0), (3, 3.0), (4, 1.0), (5, 0.0)])

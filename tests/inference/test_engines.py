@@ -62,7 +62,7 @@ PROBLEMS = {
 
 
 def draw_unary(graph, strong):
-    """Draw log-potentials of three states; strong ones forbid some states."""
+    """Draw log-potentials of three states; if ``strong``, they are large and forbid some states."""
     scale = 900.0 if strong else 1.0
     unary = np.random.default_rng(0).uniform(-scale, scale, size=(graph.n_nodes, 3))
     if strong:
@@ -81,13 +81,13 @@ def test_an_engine_is_exact_or_reports_an_approximation_or_refuses(name, problem
     except NetworkError as refusal:
         assert name not in exact_engines
         for _, remedy in parse_remedies(str(refusal)):
-            assert_honest(remedy(graph), graph, unary)
+            check_claimed_exactness(remedy(graph), graph, unary)
         return
-    assert assert_honest(infer, graph, unary).exact or name not in exact_engines
+    assert check_claimed_exactness(infer, graph, unary).exact or name not in exact_engines
 
 
-def assert_honest(infer, graph, unary):
-    """Check that a result is correct if it is called exact, and that all reports agree."""
+def check_claimed_exactness(infer, graph, unary):
+    """Check a result that claims to be exact, and that all reports of exactness agree."""
     result, expected = infer(unary), enumerate_all(graph, unary)
     assert infer.exact in (None, result.exact)
     assert infer.is_exact(unary) == result.exact
@@ -111,7 +111,7 @@ def test_auto_reports_the_exactness_of_each_part_of_a_network(network, max_opera
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         if enumerate_all(graph, unary) is None:
             return
-        result = assert_honest(infer, graph, unary)
+        result = check_claimed_exactness(infer, graph, unary)
         assert result.exact == (not infer.approximates(unary))
         for part in infer.results(unary):
             assert part.exact == (part.engine != "belief_propagation")
@@ -127,7 +127,7 @@ def make_custom_engine(graph):
     "engine", [*(name for name in ENGINES if name != "clique"), make_custom_engine]
 )
 def test_a_fit_reports_the_exactness_of_its_engine(engine):
-    """Skip the clique engine, which accepts cannot-links only."""
+    """The clique engine is skipped, because it accepts cannot-links only."""
     X = np.random.default_rng(0).normal(size=(10, 2))
     relations = {} if engine == "independent" else {"preferences": [[0, 5, -3.0]]}
     model = ConstrainedGaussianMixture(2, inference=engine, random_state=0, reg_covar=0.1)
@@ -172,7 +172,7 @@ def configure_engine(name):
     return partial(ENGINES[name], **{"n_sweeps": 20} if name == "gibbs" else {})
 
 
-def accepted_networks(name):
+def iterate_accepted_networks(name):
     """Yield the networks that an engine accepts, and the engine prepared for each."""
     for graph, _ in PROBLEMS.values():
         try:
@@ -184,7 +184,7 @@ def accepted_networks(name):
 @EVERY_ENGINE
 def test_engines_keep_no_state_and_do_not_share_memory(name):
     """Calls leave their argument unchanged, and overwriting a result does not affect later ones."""
-    for graph, infer in accepted_networks(name):
+    for graph, infer in iterate_accepted_networks(name):
         unary, other = draw_unary(graph, strong=False), draw_unary(graph, strong=True)
         before, first = unary.copy(), infer(unary)
         kept = first.nodes.copy()
@@ -198,7 +198,7 @@ def test_engines_keep_no_state_and_do_not_share_memory(name):
 
 @EVERY_ENGINE
 def test_duplicate_edges_add_up_and_edges_of_weight_zero_do_not_count(name):
-    for graph, infer in accepted_networks(name):
+    for graph, infer in iterate_accepted_networks(name):
         unary, zero_edges = draw_unary(graph, strong=False), chain_edges(graph.n_nodes)
         edges = np.concatenate([graph.edges, graph.edges[:, ::-1], zero_edges])
         halves = graph.weights / 2
@@ -215,7 +215,7 @@ def test_duplicate_edges_add_up_and_edges_of_weight_zero_do_not_count(name):
 @EVERY_ENGINE
 def test_infeasible_networks_are_refused_or_not_called_exact(name):
     """Either there are too few states, or both ends of a cannot-link have the same only state."""
-    for (graph, infer), n_states in itertools.product(accepted_networks(name), (2, 3)):
+    for (graph, infer), n_states in itertools.product(iterate_accepted_networks(name), (2, 3)):
         unary = np.zeros((graph.n_nodes, n_states))
         unary[graph.edges[-1:], 4 - n_states :] = -np.inf
         if enumerate_all(graph, unary) is not None:
@@ -255,18 +255,18 @@ test_engines_refuse_networks_that_they_do_not_support = refused(
 )
 
 
-OUT_OF_RANGE = {
+INVALID_SETTINGS = {
     "max_sweeps": [0], "tol": [-1, np.nan], "damping": [1.0, -0.1], "n_sweeps": [0],
     "burn_in": [-1], "n_chains": [0], "growth": [0.5],
 }  # fmt: skip
-NO_RANGE = {"max_bytes", "max_operations", "verbose", "cluster_moves", "random_state"}
+SETTINGS_WITHOUT_RANGE = {"max_bytes", "max_operations", "verbose", "cluster_moves", "random_state"}
 
 
 @EVERY_ENGINE
 def test_engines_refuse_settings_out_of_range(name):
     _, *settings = inspect.signature(ENGINES[name]).parameters
-    for setting in set(settings) - NO_RANGE:
-        for value in OUT_OF_RANGE[setting]:
+    for setting in set(settings) - SETTINGS_WITHOUT_RANGE:
+        for value in INVALID_SETTINGS[setting]:
             with pytest.raises(ValueError, match=f"{setting} is {value}"):
                 ENGINES[name](make_graph(2, [(0, 1)], 1.0), **{setting: value})
 
@@ -352,7 +352,7 @@ def test_networks_too_wide_for_exact_engines_are_sampled():
     with pytest.warns(ApproximationWarning) as warned:
         ENGINES["auto"](WIDE)(np.zeros((40, 3)))
     assert [engine for engine, _ in parse_remedies(str(warned[0].message))] == ["gibbs"]
-    # If memory is short but the run would take less than a day, the message says how to allow it.
+    # If only the memory exceeds its limit, the message says how to raise the limit.
     with pytest.raises(TooCostlyError, match=r"partial\(exact, max_bytes=\d+\), with exact from"):
         ENGINES["exact"](make_graph(18, all_edges(18), 0.1))(np.zeros((18, 3)))
 
@@ -384,6 +384,5 @@ def test_enumeration_equals_sums_over_all_assignments(network):
 
 
 def test_equally_probable_assignments_are_resolved_to_the_lowest_labels():
-
     infer = pairs(make_graph(2, [(0, 1)], HARD))
     np.testing.assert_array_equal(infer.most_probable(np.zeros((2, 3))), [0, 1])

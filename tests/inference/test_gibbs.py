@@ -1,4 +1,4 @@
-"""Compare Gibbs sampling with enumeration, up to sampling error, also with cannot-links."""
+"""Compare Gibbs sampling with enumeration, up to sampling error, with and without cannot-links."""
 
 from importlib import import_module
 
@@ -20,7 +20,7 @@ N_SEEDS = 24
 
 
 def build_graph(n_nodes, *triples):
-    """Build the graph whose edges are given with their log-weights as triples (a, b, w)."""
+    """Build a graph from triples (a, b, w): the two nodes of an edge, and its log-weight."""
     return make_graph(
         n_nodes, [triple[:2] for triple in triples], [triple[2] for triple in triples]
     )
@@ -117,7 +117,7 @@ def test_gibbs_chains_average_to_the_marginals_of_the_engine():
 
 
 def test_cluster_moves_mix_faster_than_single_node_moves_in_a_linked_triangle():
-    """If nodes move one at a time, the links hold the triangle in one state for e^6 sweeps."""
+    """If nodes move one at a time, the triangle keeps its state for about e^6 sweeps."""
     graph, unary = make_graph(3, all_edges(3), 3.3), np.zeros((3, 2))
     unary[0] = np.log([0.6, 0.4])
     settings = {"n_sweeps": 200, "n_chains": 200}

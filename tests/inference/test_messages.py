@@ -33,8 +33,8 @@ BOTH = pytest.mark.parametrize("engine", [belief_propagation, tree_reweighted])
 TWO_CYCLES = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (3, 4)]
 
 
-def log_densities(hidden, separation, seed):
-    """Return the log-densities of points drawn around class centres that lie on a circle."""
+def draw_log_densities(hidden, separation, seed):
+    """Draw points around class centres on a circle; return log-densities, up to a constant."""
     rng, n_states = np.random.default_rng(seed), hidden.max() + 1
     angle = 2 * np.pi * np.arange(n_states) / n_states
     centres = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -87,7 +87,7 @@ def test_marginals_are_the_derivatives_of_log_z_by_the_unaries(engine, weights):
 def test_belief_propagation_finds_the_only_feasible_colouring():
     """All other assignments have probabilities far below 1e-308, because of cannot-links."""
     graph, hidden = planted_colouring(150, 3, 20, 0)
-    unary = log_densities(hidden, 1.0, 0)
+    unary = draw_log_densities(hidden, 1.0, 0)
     result = belief_propagation(graph)(unary)
     assert result.residual <= 1e-7
     np.testing.assert_array_equal(result.nodes.argmax(axis=1), hidden)
@@ -120,7 +120,7 @@ def test_belief_propagation_warns_if_and_only_if_it_did_not_converge(damping, st
 @pytest.mark.parametrize("seed", range(3))
 def test_damping_increases_if_its_first_value_is_too_small(seed):
     graph, hidden = planted_colouring(100, 5, 9, seed)
-    unary = log_densities(hidden, 0.5, seed)
+    unary = draw_log_densities(hidden, 0.5, seed)
     fixed, rising = (belief_propagation(graph, damping=d)(unary) for d in (DAMPINGS[0], None))
     assert fixed.residual > 0.1
     assert rising.residual <= 1e-7
@@ -129,7 +129,7 @@ def test_damping_increases_if_its_first_value_is_too_small(seed):
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_the_residual_is_the_largest_change_in_an_undamped_sweep(damping):
     graph, hidden = planted_colouring(30, 3, 4, 0)
-    unary = log_densities(hidden, 1.0, 0).T
+    unary = draw_log_densities(hidden, 1.0, 0).T
     edges = direct_edges(graph, np.ones(len(graph.edges)))
     before, after = (
         iterate_messages(edges, unary, max_sweeps=n, tol=0.0, damping=damping) for n in (4, 5)
@@ -215,8 +215,8 @@ def test_the_converged_tree_reweighted_bound_is_lowest_and_equals_the_free_energ
 
 @pytest.mark.parametrize("seed", range(3))
 def test_many_hard_relations_do_not_make_the_tree_reweighted_bound_diverge(seed):
-    """Hard cannot-links alone would give a bound that is hundreds of nats too high."""
-    # Relate random pairs of points, at least two per point, of three overlapping clusters.
+    """If hard cannot-links were not tempered, the bound would be hundreds of nats too high."""
+    # Draw three overlapping clusters, and relations of random pairs, more than two per point.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)
     side = SideInformation.build(600, **true_relations(rng, z, 1350))

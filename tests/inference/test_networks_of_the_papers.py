@@ -1,4 +1,4 @@
-"""Check statements of the papers about networks that book/_data/errata.toml corrects."""
+"""Check corrections of the papers' statements about networks, listed in book/_data/errata.toml."""
 
 import networkx as nx
 import numpy as np
@@ -63,7 +63,7 @@ def test_inference_on_a_star_and_a_path_of_fifty_nodes_is_cheap():
     assert np.isclose(log_z, np.log(3) + 49 * np.log(2), rtol=1e-12)
 
 
-def condition_c_on_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
+def compute_c_given_a(weights: list[float], unary_b: list[float]) -> list[np.ndarray]:
     """Return p(c | a = k) for each k, in a triangle with log-weights of edges ab, bc and ac."""
     triangle = Graph(3, np.array([[0, 1], [1, 2], [0, 2]]), np.array(weights))
     given = [[[0, -INF], unary_b, [0, 0]], [[-INF, 0], unary_b, [0, 0]]]
@@ -77,11 +77,11 @@ def test_dependence_is_no_equivalence_relation():
     Two nodes depend on each other only if no certain node separates them, and if a third edge
     does not cancel the dependence: tanh(w/2) of a path is the product of that of its edges.
     """
-    assert not np.allclose(*condition_c_on_a([1, 1, 0], [0, 0]))
-    np.testing.assert_allclose(*condition_c_on_a([1, 1, 0], [0, -INF]))  # Node b is certain.
+    assert not np.allclose(*compute_c_given_a([1, 1, 0], [0, 0]))
+    np.testing.assert_allclose(*compute_c_given_a([1, 1, 0], [0, -INF]))  # Node b is certain.
     for ab, bc in ((1.0, 1.0), (1.0, 1.5)):
         ac = 2 * np.arctanh(-np.tanh(ab / 2) * np.tanh(bc / 2))
-        np.testing.assert_allclose(*condition_c_on_a([ab, bc, ac], [0, 0]), atol=1e-12)
+        np.testing.assert_allclose(*compute_c_given_a([ab, bc, ac], [0, 0]), atol=1e-12)
         # With the edges permuted, b depends on a, and c on b: dependence is not transitive.
-        assert not np.allclose(*condition_c_on_a([ac, bc, ab], [0, 0]))
-        assert not np.allclose(*condition_c_on_a([ab, ac, bc], [0, 0]))
+        assert not np.allclose(*compute_c_given_a([ac, bc, ab], [0, 0]))
+        assert not np.allclose(*compute_c_given_a([ab, ac, bc], [0, 0]))

@@ -17,7 +17,7 @@ NAMES = st.one_of(
 
 
 def is_unknown(label):
-    """Return whether a label is one of the values that mean "unknown"."""
+    """Return True if a label is one of the values that mean "unknown"."""
     return any(label is none for none in UNKNOWN) or label == -1
 
 

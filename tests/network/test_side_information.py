@@ -29,7 +29,7 @@ def draw_relations(seed, n_samples=12):
 
 @given(seed=st.integers(0, 100_000))
 def test_nodes_are_the_must_link_components_of_networkx_in_any_order_of_pairs(seed):
-    """With ``sampling="chunklets"`` the nodes are the same, but each counts as one draw."""
+    """With ``sampling="chunklets"`` the nodes are the same, but each has multiplicity one."""
     relations, rng = draw_relations(seed), np.random.default_rng(seed)
     must, cannot = relations["must_link"], relations["cannot_link"]
     side = SideInformation.build(
@@ -89,7 +89,7 @@ def test_must_link_chain_is_a_shortest_path(seed):
                 must_link_chain(must, i, j)
 
 
-PAIRS_OF_CLASSES = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1]]
+ALLOWED_CLASSES = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1], [1, 1, 1]]
 test_side_information_refuses_contradictory_and_invalid_relations = refused(
     partial(SideInformation.build, 5),
     ({"must_link": [[0, 1], [1, 2]], "cannot_link": [[2, 0]]}, "2 - 1 - 0"),
@@ -98,7 +98,7 @@ test_side_information_refuses_contradictory_and_invalid_relations = refused(
     ({"labels": [0, -1, 0, -1, -1], "must_link": [[0, 1]], "cannot_link": [[1, 2]]}, "class 0"),
     ({"labels": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 1]], "must_link": [[0, 1]]}, "0 - 1"),
     (
-        {"labels": PAIRS_OF_CLASSES, "must_link": [[0, 1], [1, 2]]},
+        {"labels": ALLOWED_CLASSES, "must_link": [[0, 1], [1, 2]]},
         "no class is allowed for all of them",
     ),
     ({"labels": [[1, 0], [0, 0], [1, 1], [1, 1], [1, 1]]}, r"labels\[1\] allows no class"),
