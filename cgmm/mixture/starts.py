@@ -77,6 +77,9 @@ TOO_SMALL_PENALTY = 1e6
 # The short runs use a subsample with this many points per free parameter of the means, but at least
 # FEWEST_POINTS points.
 POINTS_OF_A_MEAN, FEWEST_POINTS = 20, 1000
+# If the stage with the covariances of the fit found an evidence higher by this much, in nats per
+# point, than further iterations from a simpler stage did, its grouping is the second start.
+CLEAR_LEAD = 0.1
 # Number of rounds of belief propagation in an iteration.
 SWEEPS = 2
 # Log-message for an excluded component. Its exponential is small, but not a denormal number.
@@ -610,7 +613,7 @@ def portfolio(
     list of (N, K) arrays
         Responsibilities of all distinct groupings. If a stage with simpler covariances than those
         of the fit is chosen, the second entry is the best grouping after further iterations with
-        the covariances of the fit.
+        the covariances of the fit, or a grouping of the last stage whose evidence is far higher.
 
     Raises
     ------
@@ -660,7 +663,8 @@ def portfolio(
         scores = scores + released.evidence - TOO_SMALL_PENALTY * batch.count_too_small(released.r)
         order = select_distinct(scores, margin)
         found = [r[:, s] for s in order]
-        found.insert(1, released.r[:, order[0]])
+        lead = stages.find_clearly_better(released)
+        found.insert(1, released.r[:, order[0]] if lead is None else lead)
     return [side.spread(of.T) for of in found]
 
 
@@ -690,6 +694,20 @@ class Stages:
     def best(self) -> tuple[int, Runs]:
         """Return the stage with the highest score, and its runs."""
         return self.ends[best_first([runs.scores.max() for _, runs in self.ends])[0]]
+
+    def find_clearly_better(self, released: Runs) -> FloatArray | None:
+        """Return the best grouping of the last stage if it leads by ``CLEAR_LEAD``, else None.
+
+        A stage with simpler covariances has fewer parameters, so the information criterion may
+        choose it although the fit then ends at a much lower maximum.
+        """
+        runs = dict(self.ends).get(FREE)
+        if runs is None:
+            return None
+        evidence = runs.evidence - TOO_SMALL_PENALTY * self.batch.count_too_small(runs.r)
+        best = best_first(evidence.tolist())[0]
+        lead = evidence[best] - released.evidence.max()
+        return runs.r[:, best] if lead > CLEAR_LEAD * self.batch.side.n_points else None
 
     def run_all(self) -> None:
         """Run all stages, then improve the best one by moves."""

@@ -345,6 +345,30 @@ def test_default_fits_reach_the_maximum_at_the_truth(draw, n_draws):
     assert (accuracies_of_truth - accuracies).max() < 0.02
 
 
+def draw_waves(seed, n_points=3000):
+    """Draw points of the three waveform classes of Breiman and others (1984), and their classes."""
+    rng = np.random.default_rng(seed)
+    triangles = np.maximum(6 - abs(np.arange(21) - np.array([[6], [14], [10]])), 0)
+    y, share = rng.integers(3, size=n_points), rng.random((n_points, 1))
+    waves = share * triangles[y] + (1 - share) * triangles[(y + 1) % 3]
+    return waves + rng.normal(size=(n_points, 21)), y
+
+
+@pytest.mark.parametrize("seed", [100, 101, 110])
+def test_default_fit_leaves_the_plateau_near_the_groups_of_a_simpler_stage(seed, monkeypatch):
+    """The simpler stages have the best scores, and EM stops near their groups, far below.
+
+    The grouping of the last stage leads to the maximum. A tolerance of 1e-3 per point leaves some
+    ten nats between fits that end at the same maximum.
+    """
+    X, y = draw_waves(seed)
+    at_truth = ConstrainedGaussianMixture(3, init_params=np.eye(3)[y]).fit(X).log_evidence_
+    model = ConstrainedGaussianMixture(3, random_state=0).fit(X)
+    assert model.log_evidence_ > at_truth - 30
+    monkeypatch.setattr(starts, "CLEAR_LEAD", np.inf)
+    assert model.fit(X).log_evidence_ < at_truth - 300
+
+
 @pytest.mark.slow
 def test_default_fit_is_as_accurate_as_cop_k_means_with_small_classes():
     accuracies = []
