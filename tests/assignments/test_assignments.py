@@ -31,7 +31,7 @@ def rows(request):
 
 
 class Assignment:
-    """Tests of every assignment, one class for each, so that several workers can share them."""
+    """Tests of one assignment, with a subclass for each, so that several workers can share them."""
 
     name: str
 
@@ -83,7 +83,7 @@ class Assignment:
 
 
 def _find_hidden_lines(notebook):
-    """Return lines of solutions and hidden checks that the student does not see elsewhere."""
+    """Yield lines of solutions and hidden checks that no visible part of the notebook has."""
     region = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
     shown = "\n".join(region.sub("", cell.source) for cell in notebook.cells)
     for cell in notebook.cells:
@@ -97,11 +97,11 @@ for _name in NAMES:
     globals()[_title] = type(_title, (Assignment,), {"name": _name, "__module__": __name__})
 
 
-# ------------------------------------------------------------------ what else is handed in
+# ------------------------------------------------------------------ damaged submissions
 
 
 def damaged_submissions(name):
-    """Return damaged submissions, and the checks that each may fail."""
+    """Return damaged submissions, each with the checks that it is expected to fail."""
     first, last = solutions(name)[0], solutions(name)[-1]
     its, others = checks_of(name, first), checks_of(name, last)
     forged = changed(name, its[0], "assert True")
@@ -143,7 +143,7 @@ def damaged_submissions(name):
 
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_mistake_in_one_task_costs_no_points_of_others(name):
-    """test_attacks runs code that ends Python or never returns, in sandboxes."""
+    """Code that ends Python or never returns is tested in sandboxes, by the grader's tests."""
     for what, (notebook, expected) in damaged_submissions(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))
         lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}

@@ -14,7 +14,7 @@ FUNCTIONS = {name: function for name in primer.__all__
 
 
 def tasks_with_code(name):
-    """Return for each task with code its cell and the function that the solution defines."""
+    """Yield the id of each task with code, and the function that its solution defines."""
     for cell in sources.source(name).cells:
         if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source:
             for node in ast.parse(trial.MARKERS.sub("", cell.source)).body:
@@ -23,7 +23,7 @@ def tasks_with_code(name):
 
 
 def passes_all_checks(name, task, given):
-    """Return whether a function of the primer, submitted unchanged, passes all checks of a task."""
+    """Return True if the functions ``given`` pass all checks of a task."""
     cells = [cell for cell in sources.source(name).cells if cell.cell_type == "code"]
     text = {sources.grade_id(cell): cell.source for cell in cells}
     space: dict = {"__name__": "__main__"}
@@ -37,8 +37,8 @@ def passes_all_checks(name, task, given):
 def test_no_primer_function_alone_passes_a_task(name):
     solved = {}
     for task, node in tasks_with_code(name):
-        for of, function in FUNCTIONS.items():
+        for primer_name, function in FUNCTIONS.items():
             same = len(inspect.signature(function).parameters) == len(node.args.args)
             if same and passes_all_checks(name, task, {node.name: function}):
-                solved[task] = of
+                solved[task] = primer_name
     assert solved == {}

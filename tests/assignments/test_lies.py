@@ -1,4 +1,4 @@
-"""Test that wrong answers pass no hidden check, and that right ones of any type pass."""
+"""Test that wrong answers pass no hidden check, and that right answers of any type pass."""
 
 import functools
 from fractions import Fraction
@@ -25,7 +25,7 @@ class HiddenCheck(NamedTuple):
 
 @functools.cache
 def hidden_checks_of(name: str) -> list[HiddenCheck]:
-    """Return every hidden check of an assignment after the right solutions."""
+    """Return all hidden checks of an assignment, after running its right solutions."""
     released = {sources.grade_id(cell): cell.source for cell in sources.read_released(name).cells}
     space, calls, found = {"__name__": "__main__"}, set(), []
     for cell in sources.source(name).cells:
@@ -69,7 +69,10 @@ def _record_calls(function_name, value, calls):
 
 
 def replace_by(fake):
-    """Return a ``replace`` whose functions are right for calls shown in the notebook only."""
+    """Return a ``replace`` that makes functions wrong, except for calls shown in the notebook.
+
+    Wrong results are ``fake(result, arguments)``.
+    """
 
     def fake_result(value, args):
         if isinstance(value, tuple):
@@ -92,12 +95,12 @@ def replace_by(fake):
 
 
 def overwrite_arguments(value, number):
-    """Return a wrong answer that overwrites array arguments with a number and is another number."""
+    """Return a ``fake`` that fills array arguments with ``number`` and results with ``value``."""
 
     def fake(result, args):
-        for one in args:
-            if isinstance(one, np.ndarray):
-                one[...] = number
+        for argument in args:
+            if isinstance(argument, np.ndarray):
+                argument[...] = number
         return np.full_like(result, value)[()]
 
     return fake
@@ -117,8 +120,8 @@ WRONG_ANSWERS = {
     **{f"arguments become {number}": overwrite_arguments(value, number)
        for value, number in ((0.5, -300), (0, 1), (1, 0))},
 }  # fmt: skip
-# These hidden checks can be passed by a wrong answer, because the functions of chapter 16 change
-# their arguments, which the checks look at, before they return.
+# Wrong answers can pass these hidden checks, because the functions of chapter 16 change their
+# arguments, and the checks look at these arguments.
 GUESSABLE = {
     "16_many_witnesses": {"check-3-words", "check-3-network"},
 }
@@ -134,7 +137,7 @@ def test_wrong_answers_pass_no_hidden_check(name):
     assert not any(found.values()), found
 
 
-# ------------------------------------------------------------------------------- forms
+# ------------------------------------------------------------------------------- types
 
 
 def to_fractions(x):
@@ -150,7 +153,7 @@ def to_float32(x):
     return x.astype(np.float32)[()] if x.dtype.kind == "f" else x[()]
 
 
-# The first also works where a grader calls functions in its own process, as nbgrader does.
+# Types that a grader also meets if it calls functions in its own process, as nbgrader does.
 ARRAY_TYPES = {
     "float32": to_float32,
     "read-only": lambda x: np.broadcast_to(x, x.shape)[()],

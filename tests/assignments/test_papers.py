@@ -25,7 +25,7 @@ class TestQuestion:
         entry, question = ENTRIES[name], bank[name]
         assert entry["compute"].count("assert ") >= 1
         typed = papers.FILLED.sub("", entry["key"])
-        # A decimal that stands in a key is given in the question, or computed.
+        # A decimal number in a key is either computed or given in the question.
         assert set(DECIMAL.findall(typed)) <= set(DECIMAL.findall(entry["text"]))
         assert "<<" not in question.key + str(question.misconceptions)
         assert papers.FILLED.search(entry["key"])

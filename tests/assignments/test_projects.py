@@ -1,4 +1,4 @@
-"""Test the projects: the central step of each runs and finds what the project is about."""
+"""Test the projects: the central step of each runs, and its data show the intended finding."""
 
 import importlib.util
 import re

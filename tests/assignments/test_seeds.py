@@ -1,4 +1,4 @@
-"""Test that seed words change the numbers of a task, and that right solutions still pass."""
+"""Test that words used as seeds change the numbers of a task, and right solutions still pass."""
 
 import contextlib
 import io
@@ -16,20 +16,20 @@ WORDS = ["autumn", "autumn26", "autumn27", "spring", "spring27"]
 MANY = [f"word{n}" for n in range(40)]
 
 
-def _print_numbers_of_task_1(name, seed):
+def _capture_numbers_of_task_1(name, seed):
     """Return the printed output of the cell with the numbers of task 1."""
     cells = {sources.grade_id(cell): cell.source for cell in sources.source(name, seed).cells}
     space: dict = {}
     exec(cells["setup"], space)
-    with contextlib.redirect_stdout(io.StringIO()) as heard:
+    with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(cells["task-1-numbers"], space)
-    return heard.getvalue()
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds_of_consecutive_terms_differ(name):
-    assert len({_print_numbers_of_task_1(name, word) for word in WORDS}) == len(WORDS)
-    assert len({_print_numbers_of_task_1(name, word) for word in MANY}) >= 12
+    assert len({_capture_numbers_of_task_1(name, word) for word in WORDS}) == len(WORDS)
+    assert len({_capture_numbers_of_task_1(name, word) for word in MANY}) >= 12
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,11 +66,11 @@ def test_the_first_cell_reports_another_package_named_cgmm(monkeypatch):
             exec(cells["setup"], {})
 
 
-BY_HAND = [(name, one) for name in NAMES for one in variants(name)]
+VARIANTS = [(name, one) for name in NAMES for one in variants(name)]
 
 
 @pytest.mark.parametrize(
-    ("name", "one"), BY_HAND, ids=[f"{n}-{one.cell}-{one.name}" for n, one in BY_HAND]
+    ("name", "one"), VARIANTS, ids=[f"{n}-{one.cell}-{one.name}" for n, one in VARIANTS]
 )
 def test_other_correct_solutions_earn_all_points(name, one):
     for seed in (None, "spring"):

@@ -16,7 +16,7 @@ def drop_cells(name, *cells):
 
 
 def run_here(who, name, notebook, seed=None):
-    """Return rows of one submission, run in this process; safe only for our own code."""
+    """Run a submission in this process, and return a row for each task."""
     ours = sources.source(name, seed).cells
     checks = {sources.grade_id(cell): cell for cell in ours if is_grade(cell)}
     shown = {
@@ -29,7 +29,7 @@ def run_here(who, name, notebook, seed=None):
         task = sources.grade_id(cell)
         if cell.cell_type != "code":
             answers[task] = cell.source
-        # The teacher's text of a check is used, even if the student has changed it.
+        # Run the teacher's version of a check, even if the student has changed the cell.
         elif task in checks:
             forms = Forms(reference_sizes(name, seed)[task])
             heard[task] = run_check(shown[task], namespace, name, forms) or run_check(

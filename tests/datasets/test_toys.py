@@ -1,4 +1,4 @@
-"""Test that toy problems have the properties which barhillel2005 and breiman1984 state."""
+"""Test that toy problems have the properties that barhillel2005 and breiman1984 state."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 import cgmm.decide.interview as interview_module
 from cgmm import (
-    ConstrainedCategoricalMixture,
     ConstrainedGaussianMixture,
     MixedMixture,
     SideInformation,
@@ -281,31 +280,6 @@ def test_a_true_model_is_refuted_by_answers_in_about_5_percent_of_cases():
     assert 0.03 < np.mean(refuted) < 0.07
     assert interview_module._is_refuted(np.full(4, 0.05))
     assert not interview_module._is_refuted(np.empty(0))
-
-
-def test_an_interview_accepts_another_family_of_mixtures():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 30)
-    X = (rng.random((60, 6)) < np.where(y, 0.85, 0.15)[:, None]).astype(int)
-    model = ConstrainedCategoricalMixture(2, random_state=0)
-    interview = Interview(X, 2, model=model, random_state=0)
-    answer_questions(interview, y, 12)
-    assert matched_accuracy(y, interview.labels_) > 0.9
-
-
-def test_a_refit_to_a_thousand_points_takes_less_than_a_second():
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=1000)
-    X = rng.normal(size=(1000, 5)) + 2 * rng.normal(size=(4, 5))[y]
-    interview, took = Interview(X, 4, random_state=0), []
-    for _ in range(8):
-        question = interview.next_question()
-        interview._pending and interview._pending.result()
-        start = time.process_time()
-        interview.answer(reply_about(question, y))
-        interview.next_question()
-        took.append(time.process_time() - start)
-    assert np.median(took) < 1
 
 
 # ---------------------------------------------------------------------------- progress

@@ -69,7 +69,7 @@ def enumerate_all(graph, unary):
         return None
 
 
-def queries(infer):
+def get_query_functions(infer):
     """Return the engine's functions for marginals and, if it has one, for the best states."""
     return [infer, infer.most_probable] if infer.finds_best else [infer]
 
@@ -78,7 +78,7 @@ def assert_equals_enumeration(infer, graph, unary, atol=1e-10):
     """Check an exact engine against enumeration; return whether any assignment is possible."""
     expected = enumerate_all(graph, unary)
     if expected is None:
-        for query in queries(infer):
+        for query in get_query_functions(infer):
             with pytest.raises(NetworkError, match="no joint assignment of"):
                 query(unary)
         return False

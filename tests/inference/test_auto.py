@@ -13,9 +13,9 @@ from small_networks import (
     all_edges,
     assert_equals_enumeration,
     chain_edges,
+    get_query_functions,
     make_graph,
     networks,
-    queries,
 )
 
 from cgmm.inference import enumerate_assignments, inference_cost
@@ -45,7 +45,7 @@ def test_errors_of_auto_name_the_nodes_of_the_whole_graph(state):
         auto(graph)(unary)
     unary = np.zeros((12, 3))
     unary[names[[7, 8]]] = np.where(np.arange(3) == state, 0.0, -np.inf)
-    for query in queries(auto(graph)):
+    for query in get_query_functions(auto(graph)):
         with pytest.raises(NetworkError) as caught:
             query(unary)
         assert set(caught.value.nodes) == set(names[[7, 8]])

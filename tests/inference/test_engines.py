@@ -17,10 +17,10 @@ from small_networks import (
     assert_equals_enumeration,
     chain_edges,
     enumerate_all,
+    get_query_functions,
     grid_edges,
     make_graph,
     networks,
-    queries,
     subgraph,
 )
 
@@ -220,7 +220,7 @@ def test_infeasible_networks_are_refused_or_not_called_exact(name):
         unary[graph.edges[-1:], 4 - n_states :] = -np.inf
         if enumerate_all(graph, unary) is not None:
             continue
-        for query in queries(infer):
+        for query in get_query_functions(infer):
             try:
                 assert not query(unary).exact
             except NetworkError as error:
@@ -236,7 +236,7 @@ def test_infeasible_networks_are_refused_or_not_called_exact(name):
 def test_engines_refuse_unaries_of_wrong_shape_or_without_a_possible_state(name, value, message):
     infer, unary = ENGINES[name](edgeless(3)), np.zeros((3, 2))
     unary[1] = value
-    for query in queries(infer):
+    for query in get_query_functions(infer):
         with pytest.raises(NetworkError, match=f"node 1 has .*{message}"):
             query(unary)
         for shape in ((3,), (2, 2), (3, 0)):

@@ -215,7 +215,7 @@ def test_the_converged_tree_reweighted_bound_is_lowest_and_equals_the_free_energ
 
 @pytest.mark.parametrize("seed", range(3))
 def test_many_hard_relations_do_not_make_the_tree_reweighted_bound_diverge(seed):
-    """If hard cannot-links were not tempered, the bound would be hundreds of nats too high."""
+    """The engine softens cannot-links at first; else the bound would be hundreds of nats too high."""
     # Draw three overlapping clusters, and relations of random pairs, more than two per point.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)

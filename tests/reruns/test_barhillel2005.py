@@ -28,7 +28,7 @@ N_CLASSES, N_PER_CLASS, D = 16, 24, 36
 
 @pytest.fixture(scope="module")
 def faces() -> Dataset:
-    """Draw classes that differ in all directions, and a light with a far larger variance."""
+    """Draw classes that differ in all directions, and light of far larger variance in four."""
     rng = default_rng(0)
     y = np.repeat(np.arange(N_CLASSES), N_PER_CLASS)
     X = 1.2 * rng.normal(size=(N_CLASSES, D))[y] + rng.normal(size=(len(y), D))
@@ -36,29 +36,31 @@ def faces() -> Dataset:
     return make_dataset(X, y)
 
 
-def mean(values: dict[str, float]) -> float:
-    """Return the mean over quantities."""
+def average(values: dict[str, float]) -> float:
+    """Return the mean of the values of all quantities."""
     return float(np.mean(list(values.values())))
 
 
 def test_figure_4_with_all_labels_ranks_pca_below_fld_and_fld_with_rca(faces):
     values = group_by_method(retrieval.figure_4(faces, 1, N_CLASSES - 1, default_rng(0)))
     assert values["PCA"] == purity(faces.X, faces.y)
-    assert mean(values["PCA"]) + 0.2 < mean(values["FLD"]) <= mean(values["FLD + RCA"]) + 0.05
+    assert (
+        average(values["PCA"]) + 0.2 < average(values["FLD"]) <= average(values["FLD + RCA"]) + 0.05
+    )
 
 
-def test_figure_4_with_half_of_the_points_taught_ranks_rca_between_pca_and_fld(faces):
+def test_figure_4_with_half_of_the_labels_ranks_rca_between_pca_and_fld(faces):
     ends = group_by_method(retrieval.figure_4(faces, 1, 30, default_rng(0)))
     values = group_by_method(retrieval.figure_4(faces, 0.5, 30, default_rng(0)))["RCA"]
-    # [barhillel2005, sect. 8.1] uses thirty dimensions.
+    # [barhillel2005, sect. 8.1] reduces the images to thirty dimensions.
     must_link = taught(faces.y, 0.5, default_rng(0)).must_link
     reduced = RCA(30).fit(faces.X, must_link=must_link).transform(faces.X)
-    # "way" is 0 at the purity of PCA and 1 at that of the discriminant.
+    # The quantity "way" is 0 at the purity of PCA and 1 at the purity of the discriminant.
     of_pca, of_fld = (ends[name]["purity_63"] for name in ("PCA", "FLD"))
     assert values.pop("way") == pytest.approx((values["purity_63"] - of_pca) / (of_fld - of_pca))
     assert values == purity(reduced, faces.y)
     ends = group_by_method(retrieval.figure_4(faces, 1, N_CLASSES - 1, default_rng(0)))
-    assert mean(ends["PCA"]) < mean(values) <= mean(ends["FLD + RCA"])
+    assert average(ends["PCA"]) < average(values) <= average(ends["FLD + RCA"])
 
 
 def test_the_discriminant_has_eigenvectors_of_unit_length(faces):
@@ -91,7 +93,7 @@ def test_figure_5_reports_the_ratio_of_variances_after_and_before_rca():
 def test_figure_7_compares_rca_and_xing_with_the_original_or_reduced_data(faces, n_dims):
     values = group_by_method(retrieval.figure_7(faces, n_dims, default_rng(0)))
     assert values.keys() == {"original", "RCA", "Xing"}
-    assert mean(values["RCA"]) > mean(values["original"]) - 0.05
+    assert average(values["RCA"]) > average(values["original"]) - 0.05
     assert (values["original"] == purity(faces.X, faces.y)) == (n_dims == D)
 
 

@@ -1,4 +1,4 @@
-"""Test the simulations of chapter 14: true classes, answers, and arguments of the methods."""
+"""Test the simulations of chapter 14: true classes, answers, and the relations that methods use."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def draw_samples(shape, n_classes=3, seed=0):
     return *truth.sample(300, generator), *truth.sample(200, generator), generator
 
 
-def test_all_methods_equal_their_unconstrained_form_without_relations():
+def test_methods_without_relations_equal_their_unconstrained_form():
     X, y, new, _, generator = draw_samples("overlapping")
     runs = methods(X, 3, ask(y, 0, 0, generator), 7)
     fitted = {name: fit().predict(new) for name, fit in runs.items()}

@@ -1,4 +1,4 @@
-"""Test the seeds and tasks of experiments, and how failures and warnings are recorded."""
+"""Test seeds and tasks of experiments, and the records of failures and warnings."""
 
 import warnings
 from unittest.mock import Mock
@@ -11,7 +11,7 @@ from cgmm.kmeans import SearchBudgetError
 from reruns import Result, Setting, attempt, seed_of, tasks_of
 
 
-def test_seeds_depend_on_all_names_and_are_fixed_for_good():
+def test_seeds_depend_on_every_part_of_a_task_and_never_change():
     # The expected seed follows from SHA-256 and numpy's SeedSequence, which will not change.
     iris = Setting("iris", (0.15,))
     others = Setting("wine", (0.15,)), Setting("iris", (0.3,))

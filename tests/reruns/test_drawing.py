@@ -5,7 +5,7 @@ import numpy as np
 
 from reruns.drawing import curves, ladder
 
-# One realisation failed (nan). The mean is 2, and its standard error is √(2.5 / 5).
+# The last realisation failed. The mean of the others is 2, its standard error √(2.5 / 5).
 VALUES = np.array([0, 1, 2, 3, 4, np.nan])
 
 

@@ -1,4 +1,4 @@
-"""Test the experiments of lu2007: missed clusterings, and the artificial scene of snow."""
+"""Test the experiments of lu2007: fits that miss the classes, and the artificial scene of snow."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_the_snow_scene_has_the_sizes_and_spectra_of_the_paper():
     assert 0.05 < np.mean(~scene.snow) < 1 / 7
     at_pixels = np.kron(scene.terrain, np.ones((5, 5), dtype=int))
     for k, (spectrum, *_) in enumerate(TERRAINS.values()):
-        # The light varies by about a sixth, and it is the same in all channels.
+        # The light varies by about a sixth, by the same factor in all channels.
         mean = scene.image[at_pixels == k].mean(axis=0)
         light = mean @ spectrum / np.square(spectrum).sum()
         assert light == pytest.approx(1, abs=0.2)

@@ -1,4 +1,4 @@
-"""Test reading result files as arrays, and the standard errors and order of means."""
+"""Test the conversion of result files to arrays, standard errors, and the order of means."""
 
 import statistics
 from operator import call
@@ -9,42 +9,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from reruns.reading import (
-    by_realisation,
-    realisations_needed,
-    series,
-    spread,
-    wrong_order,
-)
+from reruns.reading import by_realisation, realisations_needed, series, spread, wrong_order
 
 NUMBERS = st.floats(-1e3, 1e3).map(lambda x: round(x, 6))
 
 
-def row(method="EM", realisation=0, value="0.5", **columns) -> dict[str, str]:
+def make_row(method="EM", realisation=0, value="0.5", **columns) -> dict[str, str]:
     """Return a row of a result file."""
     return {"method": method, "realisation": str(realisation), "value": value, **columns}
 
 
 def test_by_realisation_puts_each_value_at_the_index_of_its_realisation():
-    rows = [row(realisation=3, value="3"), row(realisation=0, value="0.25"), row("K-means", 1, "")]
+    rows = [
+        make_row(realisation=3, value="3"),
+        make_row(realisation=0, value="0.25"),
+        make_row("K-means", 1, ""),
+    ]
     result = by_realisation(rows)
     np.testing.assert_array_equal(result["EM"], [0.25, np.nan, np.nan, 3])
     np.testing.assert_array_equal(result["K-means"], [np.nan] * 4)
-    rows = [row(realisation=r, q=q) for r, q in enumerate(["0.15", "0.3", "3"])]
+    rows = [make_row(realisation=r, q=q) for r, q in enumerate(["0.15", "0.3", "3"])]
     np.testing.assert_array_equal(by_realisation(rows, q=[0.15, "3"])["EM"], [0.5, np.nan, 0.5])
 
 
 test_by_realisation_refuses_rows_that_make_no_array = refused(
     by_realisation,
-    ([row(quantity="a"), row(quantity="b")], {}, "'EM'.*realisation 0.*in by or where"),
-    ([row()], {"colour": "red"}, "no column colour.*it has method"),
-    ([row()], {"method": "SVM"}, r"no row .*\{'method': 'SVM'\}"),
+    ([make_row(quantity="a"), make_row(quantity="b")], {}, "'EM'.*realisation 0.*in by or where"),
+    ([make_row()], {"colour": "red"}, "no column colour.*it has method"),
+    ([make_row()], {"method": "SVM"}, r"no row .*\{'method': 'SVM'\}"),
     ([], {}, "it has no rows"),
 )
 
 
 def test_series_sorts_levels_as_numbers_and_fills_gaps():
-    rows = [row(n=n, value=n) for n in ("100", "20", "3")] + [row("K-means", n="20")]
+    rows = [make_row(n=n, value=n) for n in ("100", "20", "3")] + [make_row("K-means", n="20")]
     levels, result = series(rows, "n")
     assert levels.tolist() == [3, 20, 100]
     assert [v.tolist() for v in result["EM"]] == [[3], [20], [100]]
@@ -65,8 +63,8 @@ def test_spread_agrees_with_the_statistics_module(values):
     assert result.standard_error == expected
 
 
-def test_wrong_order_equals_the_proportion_in_simulations():
-    """The formula is exact for normal differences whose mean and deviation are estimated here."""
+def test_probability_of_a_wrong_order_equals_the_proportion_in_simulations():
+    """The formula is exact if differences are normal with the estimated mean and deviation."""
     rng = np.random.default_rng(0)
     d = rng.normal(0.3, 1.0, size=400)
     z = (d - d.mean()) / d.std(ddof=1)

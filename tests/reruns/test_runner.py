@@ -1,4 +1,4 @@
-"""Test the runner: result files do not depend on workers or interruptions, and its commands."""
+"""Test the runner of experiments: workers and interruptions do not change files; its commands."""
 
 from collections import Counter
 
@@ -117,7 +117,7 @@ def test_the_command_reports_missing_data_and_unknown_experiments(tmp_path, monk
     assert "unknown: fig99" in capsys.readouterr().err
 
 
-@pytest.mark.slow  # The test with two threads checks the same in less time.
+@pytest.mark.slow  # The test with two threads is a quicker twin.
 def test_a_dask_cluster_of_two_workers_writes_the_same_file(tmp_path):
     expected = run_and_read(FAST, tmp_path / "one", realisations=3)
     with (

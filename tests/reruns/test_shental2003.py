@@ -1,4 +1,4 @@
-"""Test the experiments of shental2003 on artificial data, because the real ones are fetched."""
+"""Test the experiments of shental2003 on artificial data, because the real data need a download."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from reruns import shental2003
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tied_covariance_finds_classes_that_are_parallel_stripes(seed):
+def test_a_mixture_with_tied_covariance_finds_classes_that_are_parallel_stripes(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1, 2], 40)
     # After standardisation the stripes are close to each other and long.

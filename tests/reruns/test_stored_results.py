@@ -14,7 +14,7 @@ def test_stored_results_are_complete_and_in_order(path):
     experiment = EXPERIMENTS[path.stem]
     rows = read_rows(path)
     assert tuple(rows[0]) == experiment.header
-    # Data that must be fetched may have fewer realisations than the other data.
+    # Data that need a download may have fewer realisations than the other data.
     n_of = {row["data"]: 1 + int(row["realisation"]) for row in rows}
     settings = {setting: i for i, setting in enumerate(experiment.design)}
     tasks = sorted(tasks_of(experiment, max(n_of.values())), key=lambda t: settings[t.setting])
@@ -29,8 +29,8 @@ def test_stored_results_are_complete_and_in_order(path):
 
 # These take more than ten seconds; lu2007-fig11 runs the same code in less time.
 SLOW = {"lu2007-fig12"}
-# On another machine a point may move to another cluster, but not in these experiments.
-SMOOTH = {"barhillel2005-fig1", "barhillel2005-fig3", "barhillel2005-fig11"}
+# On another machine a point may move to another cluster, except in these experiments.
+NUMERICALLY_STABLE = {"barhillel2005-fig1", "barhillel2005-fig3", "barhillel2005-fig11"}
 TASKS_WITHOUT_DOWNLOAD = [
     pytest.param(name, task, marks=[pytest.mark.slow] * (name in SLOW))
     for name, experiment in EXPERIMENTS.items()
@@ -42,12 +42,12 @@ TASKS_WITHOUT_DOWNLOAD = [
 
 @pytest.mark.parametrize(("name", "task"), TASKS_WITHOUT_DOWNLOAD)
 def test_running_a_task_again_reproduces_its_stored_results(name, task):
-    """The wording of reasons is not compared, because it may have changed since."""
+    """The reasons of failures are not compared, because their wording may have changed."""
     header = EXPERIMENTS[name].header
     again = [dict(zip(header, row, strict=True)) for row in realise(task)]
     stored = [r for r in read_rows(STORED / f"{name}.csv") if r["seed"] == str(task.seed)]
     assert len(again) == len(stored) > 0
-    tolerance = 1e-6 if name in SMOOTH else 0.03
+    tolerance = 1e-6 if name in NUMERICALLY_STABLE else 0.03
     for new, old in zip(again, stored, strict=True):
         assert new | {"value": "", "reason": ""} == old | {"value": "", "reason": ""}
         assert float(new["value"]) == pytest.approx(float(old["value"]), rel=tolerance)

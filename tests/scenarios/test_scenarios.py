@@ -1,4 +1,4 @@
-"""Test that generated side information agrees with the classes and has the requested size."""
+"""Test that simulated side information agrees with the classes and has the requested size."""
 
 import itertools
 from operator import call
@@ -24,8 +24,8 @@ def count_components(n_points, pairs):
     return nx.number_connected_components(nx.Graph([*alone, *pairs.tolist()]))
 
 
-def assert_agrees(y, must_link, cannot_link):
-    """Check that pairs have the right form, join different points, and agree with classes."""
+def assert_relations_agree(y, must_link, cannot_link):
+    """Check that relations have the right form, join different points, and agree with classes y."""
     for pairs in (must_link, cannot_link):
         assert pairs.shape == (len(pairs), 2)
         assert pairs.dtype == np.int64
@@ -42,11 +42,11 @@ def assert_agrees(y, must_link, cannot_link):
 def test_teachers_relate_all_pairs_or_as_few_as_imply_them(y, n_teachers, data, seed):
     n_points = data.draw(st.integers(2, len(y)))
     relations = scenarios.teachers(y, n_teachers, n_points, random_state=seed)
-    assert_agrees(y, *relations)
+    assert_relations_agree(y, *relations)
     assert sum(map(len, relations)) == n_teachers * n_points * (n_points - 1) // 2
     full = scenarios.teachers(y, 1, n_points, random_state=seed)
     fewest = scenarios.teachers(y, 1, n_points, minimal=True, random_state=seed)
-    assert_agrees(y, *fewest)
+    assert_relations_agree(y, *fewest)
     n_classes = len(np.unique(y[np.concatenate([*full])]))
     assert len(fewest.must_link) == n_points - n_classes
     assert len(fewest.cannot_link) == n_classes * (n_classes - 1) // 2
@@ -95,7 +95,7 @@ def test_equal_chunklets_have_one_class_and_one_size_each(y, size, data, seed):
     unused = n_points - counts.sum()
     assert 0 <= unused <= (size - 1) * len(np.unique(y))
     must_link = scenarios.links_of_chunklets(chunklets)
-    assert_agrees(y, must_link, np.empty((0, 2), dtype=np.int64))
+    assert_relations_agree(y, must_link, np.empty((0, 2), dtype=np.int64))
     assert len(must_link) == len(numbers) * (size - 1)
     assert count_components(len(y), must_link) == len(y) - len(must_link)
 
@@ -107,7 +107,7 @@ def test_equal_chunklets_have_one_class_and_one_size_each(y, size, data, seed):
 def test_random_pairs_do_not_overlap(y, data, seed):
     n_pairs = data.draw(st.integers(0, len(y) // 2))
     relations = scenarios.random_pairs(y, n_pairs, random_state=seed)
-    assert_agrees(y, *relations)
+    assert_relations_agree(y, *relations)
     pairs = np.concatenate(relations)
     assert len(pairs) == n_pairs
     assert len(np.unique(pairs)) == 2 * n_pairs
@@ -117,7 +117,7 @@ def test_random_pairs_do_not_overlap(y, data, seed):
 def test_pairs_until_stops_at_the_first_pair_that_suffices(y, data, seed):
     wanted = data.draw(st.integers(len(np.unique(y)), len(y)))
     must_link = scenarios.pairs_until(y, wanted, random_state=seed)
-    assert_agrees(y, must_link, np.empty((0, 2), dtype=np.int64))
+    assert_relations_agree(y, must_link, np.empty((0, 2), dtype=np.int64))
     assert len(np.unique(np.sort(must_link, axis=1), axis=0)) == len(must_link)
     assert count_components(len(y), must_link) == wanted
     if len(must_link):
@@ -181,7 +181,7 @@ def test_flip_keeps_the_pairs_and_changes_nothing_at_rate_zero(y, data, seed):
     )
     np.testing.assert_array_equal(before, after)
     if q == 0:
-        assert_agrees(y, *noisy)
+        assert_relations_agree(y, *noisy)
 
 
 def test_estimated_flip_rate_is_near_the_true_one():
