@@ -159,21 +159,21 @@ def precise_log_density(x, mean, covariance) -> mpmath.mpf:
     return -(len(x) * mpmath.log(2 * mpmath.pi) + mpmath.log(mpmath.det(S)) + square) / 2
 
 
+to_mpf = np.vectorize(mpmath.mpf, otypes=[object])
+
+
 def enumerate_posterior(unaries, prior, edges, weights):
     """Compute marginals and log-evidence from all assignments in mpmath's precision."""
-    n, K = len(unaries), len(unaries[0])
-    sums, total, total_prior = [[mpmath.mpf(0)] * K for _ in range(n)], 0, 0
-    for z in itertools.product(range(K), repeat=n):
-        edge_sum = sum(w for (a, b), w in zip(edges, weights, strict=True) if z[a] == z[b])
-        if edge_sum == -np.inf:
-            continue
-        weight = mpmath.exp(sum(unaries[j][z[j]] for j in range(n)) + edge_sum)
-        total_prior += mpmath.exp(sum(prior[j][z[j]] for j in range(n)) + edge_sum)
-        total += weight
-        for j in range(n):
-            sums[j][z[j]] += weight
-    marginals = np.array([[float(p / total) for p in row] for row in sums])
-    return marginals, float(mpmath.log(total) - mpmath.log(total_prior))
+    n, K = np.shape(unaries)
+    z = np.array(list(itertools.product(range(K), repeat=n)))
+    edge_sums = np.where(z[:, edges[:, 0]] == z[:, edges[:, 1]], weights, 0.0).sum(axis=1)
+    z, edge_sums = z[edge_sums > -np.inf], edge_sums[edge_sums > -np.inf]
+    exp = np.vectorize(mpmath.exp, otypes=[object])
+    p, p_prior = (
+        exp(np.array(logs)[np.arange(n), z].sum(axis=1) + edge_sums) for logs in (unaries, prior)
+    )
+    marginals = [[float(p[z[:, j] == k].sum() / p.sum()) for k in range(K)] for j in range(n)]
+    return marginals, float(mpmath.log(p.sum()) - mpmath.log(p_prior.sum()))
 
 
 # The edges of a network for each exact engine.
@@ -209,7 +209,7 @@ def test_e_step_equals_arbitrary_precision(name, smallest, odds):
         prior = [mpmath.log(mpmath.mpf(p)) for p in theta.weights.tolist()]
         components = list(zip(prior, theta.means, theta.covariances, strict=True))
         unaries = [[p + precise_log_density(x, *moments) for p, *moments in components] for x in X]
-        expected = enumerate_posterior(unaries, 5 * [prior], edges.tolist(), weights.tolist())
+        expected = enumerate_posterior(unaries, 5 * [prior], edges, weights)
     marginals, log_evidence = expected
     # Rounding x by eps changes (x - μ)ᵀ Σ⁻¹ (x - μ) by eps |x|² / smallest; log-odds of 700 are
     # rounded by 700 eps.
@@ -244,11 +244,9 @@ def test_moments_of_a_thin_plane_equal_arbitrary_precision(thin):
     theta = from_responsibilities(X, r, POOLINGS["full"])
     with mpmath.workdps(60):
         for k in range(2):
-            w = [mpmath.mpf(v) for v in r[:, k].tolist()]
-            rows = [[mpmath.mpf(v) for v in row] for row in X.tolist()]
-            mean = [sum(a * x[d] for a, x in zip(w, rows, strict=True)) / sum(w) for d in (0, 1)]
-            apart = [x[0] - mean[0] - x[1] + mean[1] for x in rows]
-            expected = float(sum(a * v * v for a, v in zip(w, apart, strict=True)))
+            w, rows = to_mpf(r[:, k]), to_mpf(X)
+            centred = rows - w @ rows / w.sum()
+            expected = float(w @ (centred[:, 0] - centred[:, 1]) ** 2)
             S = theta.covariances[k] * r[:, k].sum()
             across = S[0, 0] - S[0, 1] - S[1, 0] + S[1, 1]
             # The entries are rounded by eps, which is not small relative to their difference.
@@ -259,9 +257,7 @@ def test_moments_of_a_thin_plane_equal_arbitrary_precision(thin):
 def test_a_plane_too_thin_for_its_covariance_is_refused(seed, n_points):
     """A variance of 1e-20 across the plane is lost in a covariance matrix with entries of one."""
     rng = np.random.default_rng(seed)
-    X = np.repeat(rng.normal(size=(n_points, 1)), 2, axis=1) + 1e-10 * rng.normal(
-        size=(n_points, 2)
-    )
+    X = rng.normal(size=(n_points, 1)) + 1e-10 * rng.normal(size=(n_points, 2))
     with pytest.raises(ValueError, match=r"component . is not positive definite.*reg_covar"):
         cgmm.ConstrainedGaussianMixture(1, reg_covar=0.0).fit(X)
     assert np.isfinite(cgmm.ConstrainedGaussianMixture(1).fit(X).log_evidence_)
@@ -305,11 +301,8 @@ def collect_results(model, X) -> dict[str, np.ndarray]:
 def make_points(name: str) -> np.ndarray:
     """Return the points for a model, with categories or empty cells if it needs them."""
     codes = np.round(np.clip(BLOBS / 3, 0, 3))
-    X = {
-        "categorical": codes,
-        "mixed, table with gaps": np.column_stack([BLOBS[:, 0], codes[:, 1]]),
-    }
-    X = X.get(name, BLOBS).copy()
+    mixed = np.column_stack([BLOBS[:, 0], codes[:, 1]])
+    X = {"categorical": codes, "mixed, table with gaps": mixed}.get(name, BLOBS).copy()
     if "gaps" in name:
         X[::6, 0], X[1::6, 1] = np.nan, np.nan
     return X
@@ -340,12 +333,12 @@ def test_fit_does_not_depend_on_the_container_of_points(name, layout):
 
 def test_side_information_in_data_frames_equals_arrays():
     model = cgmm.ConstrainedGaussianMixture(3, random_state=0)
-    plain = clone(model).fit(BLOBS, must_link=MUST, cannot_link=CANNOT, preferences=ODDS)
+    relations = LINKS | {"preferences": ODDS}
+    expected = clone(model).fit(BLOBS, **relations).responsibilities_
     for frame in (pd.DataFrame, pl.DataFrame):
-        from_frames = clone(model).fit(
-            BLOBS, must_link=frame(MUST), cannot_link=frame(CANNOT), preferences=frame(ODDS)
-        )
-        np.testing.assert_array_equal(from_frames.responsibilities_, plain.responsibilities_)
+        tables = {name: frame(rows) for name, rows in relations.items()}
+        result = clone(model).fit(BLOBS, **tables).responsibilities_
+        np.testing.assert_array_equal(result, expected)
 
 
 ANSWERS = [[0, 1, 1], [20, 21, 1], [0, 20, 0], [40, 5, 0], [41, 42, 1], [22, 44, 0]]

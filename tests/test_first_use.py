@@ -86,9 +86,8 @@ def test_a_folder_that_hides_the_package_is_reported(shadowing_folder):
 def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
     """The current directory may contain a clone, but the installed package must be imported."""
     (tmp_path / "cgmm").mkdir()
-    output = run_python(
-        "-c", "from cgmm import ConstrainedGaussianMixture as C; print(C)", cwd=tmp_path
-    )
+    code = "from cgmm import ConstrainedGaussianMixture as C; print(C)"
+    output = run_python("-c", code, cwd=tmp_path)
     assert "cgmm.mixture" in output.stdout, output.stderr
     version = run_python("-m", "cgmm", "--version", cwd=tmp_path).stdout
     assert version == f"cgmm {cgmm.__version__}\n"

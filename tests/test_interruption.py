@@ -13,7 +13,9 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,16 +34,6 @@ BOOK = Path(reruns_command.__file__).parents[1]
 SECONDS = 120
 NEEDS_SIGNALS = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal on Windows")
 auto = ENGINES["auto"]
-
-
-def predict_or_transform(model, X):
-    """Return the predictions of a model, or the transformed points if it makes none."""
-    return (model.predict if hasattr(model, "predict") else model.transform)(X)
-
-
-def check_kept_fit(model, X, known):
-    """Check that an interrupted fit predicts, is consistent, and satisfies the relations."""
-    CHECKS[type(model).__name__](model, Problem(model, X, known))
 
 
 # ---------------------------------------------------------------------------- workers
@@ -143,29 +135,25 @@ FITS = {
 PACKAGE = str(Path(cgmm.__file__).parent)
 
 
-class LineInterrupter:
-    """Context that counts executed lines of the package, and sends SIGINT at one of them."""
+@contextmanager
+def count_lines(interrupt_at: int | None = None):
+    """Count the executed lines of the package, and send SIGINT at one of them."""
+    counter, before = SimpleNamespace(lines=0), sys.gettrace()
 
-    def __init__(self, at: int | None = None):
-        self.at, self.lines = at, 0
-
-    def __enter__(self):
-        self.before = sys.gettrace()
-        sys.settrace(self.trace_call)
-        return self
-
-    def __exit__(self, *_):
-        sys.settrace(self.before)
-
-    def trace_call(self, frame, event, argument):
-        return self.count_line if frame.f_code.co_filename.startswith(PACKAGE) else None
-
-    def count_line(self, frame, event, argument):
+    def trace(frame, event, argument):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
         if event == "line":
-            self.lines += 1
-            if self.lines == self.at:
+            counter.lines += 1
+            if counter.lines == interrupt_at:
                 signal.raise_signal(signal.SIGINT)
-        return self.count_line
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield counter
+    finally:
+        sys.settrace(before)
 
 
 def interrupt_at_line(name: str, at: int | None):
@@ -177,13 +165,13 @@ def interrupt_at_line(name: str, at: int | None):
     model, X, known = FITS[name]
     model, raised = pickle.loads(pickle.dumps(model)), False
     recorded = warnings.catch_warnings(record=True, action="always")
-    with recorded as caught, LineInterrupter(at) as tracer:
+    with recorded as caught, count_lines(at) as counter:
         try:
             model.fit(X, **known)
         except KeyboardInterrupt:
             raised = True
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    return model, raised, [text for text in messages if "interrupted" in text], tracer.lines
+    return model, raised, [text for text in messages if "interrupted" in text], counter.lines
 
 
 def describe_kept_work(model) -> str:
@@ -207,10 +195,10 @@ def test_an_interrupt_at_any_line_is_raised_or_reported(name):
         models[raised] = model
         if not raised:
             assert describe_kept_work(model) in messages[0] or "choice of a start" in messages[0]
-            check_kept_fit(model, X, known)
+            CHECKS[type(model).__name__](model, Problem(model, X, known))
         elif at == 40:
             with pytest.raises(NotFittedError):
-                predict_or_transform(model, X)
+                (model.predict if hasattr(model, "predict") else model.transform)(X)
     # In the case "search" the interrupt may always come before the first fit is complete.
     assert models.keys() == {True, False} or name == "search"
     # The next fit of an interrupted model must equal that of a new one.
@@ -250,10 +238,10 @@ def test_an_interrupted_partial_fit_leaves_the_model_unchanged():
     model = OnlineRCA(n_epochs=50, random_state=0)
     before = pickle.dumps(model.fit(X, Z))
     copy = pickle.loads(before)
-    with LineInterrupter() as tracer:
+    with count_lines() as counter:
         copy.partial_fit(X, Z)
-    for method, points, at in ((model.fit, X[:, :1], 60), (model.partial_fit, X, tracer.lines)):
-        with LineInterrupter(at), pytest.raises(KeyboardInterrupt):
+    for method, points, at in ((model.fit, X[:, :1], 60), (model.partial_fit, X, counter.lines)):
+        with count_lines(at), pytest.raises(KeyboardInterrupt):
             method(points, Z)
         assert pickle.dumps(model) == before
     assert model.partial_fit(X, Z).n_steps_ > pickle.loads(before).n_steps_

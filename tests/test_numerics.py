@@ -45,10 +45,8 @@ def test_log_normalise_equals_arbitrary_precision(log_values):
             terms = [mpmath.exp(mpmath.mpf(v)) for v in values]
             # The largest value is rounded once, and the sum of four numbers three times.
             assert total == pytest.approx(float(mpmath.log(sum(terms))), rel=1e-14, abs=1e-14)
-            for column, term in enumerate(terms):
-                assert p[row, column] == pytest.approx(
-                    float(term / sum(terms)), rel=1e-11, abs=1e-307
-                )
+            expected = [float(term / sum(terms)) for term in terms]
+            np.testing.assert_allclose(p[row], expected, rtol=1e-11, atol=1e-307)
 
 
 test_log_normalise_refuses_impossible_rows = refused(

@@ -49,7 +49,7 @@ class Assignment:
         rows = run_here("right", self.name, right, "spring")
         assert trial.faults_of_the_right(rows) == []
 
-    @pytest.mark.slow  # The tests above run each submission in a sandbox of its own.
+    @pytest.mark.slow  # The tests above are quicker, because they run submissions in this process.
     def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows):
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)
@@ -100,7 +100,7 @@ for _name in NAMES:
 # ------------------------------------------------------------------ damaged submissions
 
 
-def damaged_submissions(name):
+def make_damaged_submissions(name):
     """Return damaged submissions, each with the checks that it is expected to fail."""
     first, last = solutions(name)[0], solutions(name)[-1]
     its, others = checks_of(name, first), checks_of(name, last)
@@ -144,7 +144,7 @@ def damaged_submissions(name):
 @pytest.mark.parametrize("name", ["02_em", "12_rca", NAMES[-1]])
 def test_a_mistake_in_one_task_costs_no_points_of_others(name):
     """Code that ends Python or never returns is tested in sandboxes, by the grader's tests."""
-    for what, (notebook, expected) in damaged_submissions(name).items():
+    for what, (notebook, expected) in make_damaged_submissions(name).items():
         repaired = sources.repair(notebook, sources.read_released(name))
         lost = {row.task for row in trial.lost_rows(run_here(what, name, repaired))}
         assert lost == set(expected), what
@@ -176,10 +176,7 @@ def test_a_rubric_has_items_for_all_points_and_marked_samples(name, task, points
     assert marked[0] == points
     assert marked[-1] == 0
     assert any(0 < one < points for one in marked)
-    for text in (
-        *(item["says"] for item in rubric["item"]),
-        *(one["why"] for one in rubric["sample"]),
-    ):
-        assert text.endswith(".")
     says = [item["says"] for item in rubric["item"]]
+    reasons = [sample["why"] for sample in rubric["sample"]]
+    assert all(text.endswith(".") for text in says + reasons)
     assert not any(one in other for one in says for other in says if one is not other)

@@ -13,7 +13,7 @@ FUNCTIONS = {name: function for name in primer.__all__
              if inspect.isfunction(function := getattr(primer, name))}  # fmt: skip
 
 
-def tasks_with_code(name):
+def find_tasks_with_code(name):
     """Yield the id of each task with code, and the function that its solution defines."""
     for cell in sources.source(name).cells:
         if cell.cell_type == "code" and "BEGIN SOLUTION" in cell.source:
@@ -36,7 +36,7 @@ def passes_all_checks(name, task, given):
 @pytest.mark.parametrize("name", sources.names())
 def test_no_primer_function_alone_passes_a_task(name):
     solved = {}
-    for task, node in tasks_with_code(name):
+    for task, node in find_tasks_with_code(name):
         for primer_name, function in FUNCTIONS.items():
             same = len(inspect.signature(function).parameters) == len(node.args.args)
             if same and passes_all_checks(name, task, {node.name: function}):

@@ -19,9 +19,8 @@ def run_here(who, name, notebook, seed=None):
     """Run a submission in this process, and return a row for each task."""
     ours = sources.source(name, seed).cells
     checks = {sources.grade_id(cell): cell for cell in ours if is_grade(cell)}
-    shown = {
-        sources.grade_id(cell): cell.source for cell in sources.read_released(name, seed).cells
-    }
+    released = sources.read_released(name, seed).cells
+    shown = {sources.grade_id(cell): cell.source for cell in released}
     closing = {cell.source for cell in ours if not sources.grade_id(cell)}
     namespace = {"__name__": "__main__"}
     heard, answers = {}, {}

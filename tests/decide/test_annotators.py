@@ -193,7 +193,7 @@ def test_the_round_with_the_highest_log_evidence_is_kept(monkeypatch):
         n_init = len(parameters) // 2
         model, strengths = fit_with_prescribed_parameters(parameters, n_init=n_init)
         assert model.estimator_.means_ is good.means
-    # In the first start all answers have the weight of the prior's mode, an error rate of 1/5.
+    # In the first start all answers have the error rate 1/5, the mode of the prior.
     np.testing.assert_allclose(strengths[0], np.log(4))
     weights_by_annotator = [set(strengths[2][annotator == g]) for g in (0, 1)]
     assert sorted(map(max, weights_by_annotator)) == pytest.approx([0, np.log(4)])

@@ -120,9 +120,8 @@ def test_an_answer_of_another_interview_just_before_writing_is_kept(path, monkey
 
     monkeypatch.setattr(ann, "_read_new_lines", read_and_let_bob_answer)
     ann.add_answer(make_answer(0))
-    assert (
-        list(ann.answers.values()) == read_answers(path) == [make_answer(1, "bob"), make_answer(0)]
-    )
+    expected = [make_answer(1, "bob"), make_answer(0)]
+    assert list(ann.answers.values()) == read_answers(path) == expected
 
 
 def test_each_answer_is_written_to_the_disk_at_once(path, monkeypatch):

@@ -283,9 +283,8 @@ def test_certain_relations_are_used_in_every_fit_and_join_groups():
     links = [[10, 12], [11, 13]]
     fitted = make_search({"n_components": [2]}).fit(X, rows, labels=labels, must_link=links)
     groups = related_groups(90, cannot_link=rows[:, :2], must_link=links)
-    np.testing.assert_array_equal(
-        fitted.folds_, assign_folds(rows[:, :2], groups, 3, random_state=0)
-    )
+    folds = assign_folds(rows[:, :2], groups, 3, random_state=0)
+    np.testing.assert_array_equal(fitted.folds_, folds)
     np.testing.assert_array_equal(fitted.best_estimator_.labels_[:6], labels[:6])
     with pytest.raises(ValueError, match=r"answers\[0\] says 7"):
         make_search().fit(X, [[0, 1, 7]])

@@ -14,12 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 import cgmm.decide.interview as interview_module
-from cgmm import (
-    ConstrainedGaussianMixture,
-    MixedMixture,
-    SideInformation,
-    datasets,
-)
+from cgmm import ConstrainedGaussianMixture, MixedMixture, SideInformation, datasets
 from cgmm.decide import Answer, Interview, Question, answer_information, fit_answers
 from cgmm.decide.implied import ImpliedPairs
 from cgmm.diagnose import pair_probabilities
@@ -57,7 +52,9 @@ def make_answers(rows) -> list[Answer]:
     return [Answer(i, j, reply, None, "", "check", 0.5) for i, j, reply in rows]
 
 
-def determined_pairs(n: int, K: int, rows: list[tuple[int, int, bool]]) -> set[tuple[int, int]]:
+def find_determined_pairs(
+    n: int, K: int, rows: list[tuple[int, int, bool]]
+) -> set[tuple[int, int]]:
     """Return the pairs whose relation is the same in every assignment that fits the answers."""
     assignments = np.stack(np.meshgrid(*[np.arange(K)] * n), axis=-1).reshape(-1, n)
     for i, j, same in rows:
@@ -80,7 +77,7 @@ def test_an_interview_asks_until_all_pairs_are_determined_and_never_twice(seed, 
         assert frozenset(question[:2]) not in asked
         asked.add(frozenset(question[:2]))
         interview.answer(reply_about(question, y))
-    assert determined_pairs(7, K, interview.answer_rows) == set(combinations(range(7), 2))
+    assert find_determined_pairs(7, K, interview.answer_rows) == set(combinations(range(7), 2))
     assert matched_accuracy(y, interview.labels_) == 1
     assert interview.contradictions() == []
     assert interview.progress().may_stop
@@ -98,7 +95,7 @@ def test_implied_pairs_include_the_answers_and_only_determined_pairs(seed, K, n_
     answers = make_answers((i, j, "same" if same else "different") for i, j, same in rows)
     implied = ImpliedPairs(6, K, answers)
     closed = {pair for pair in combinations(range(6), 2) if not implied.is_open(*pair)}
-    assert {tuple(sorted(pair)) for pair in pairs} <= closed <= determined_pairs(6, K, rows)
+    assert {tuple(sorted(pair)) for pair in pairs} <= closed <= find_determined_pairs(6, K, rows)
 
 
 def test_a_group_that_differs_from_all_classes_but_one_belongs_to_it():
@@ -238,10 +235,8 @@ def test_the_fit_satisfies_most_answers_and_is_a_maximum_of_em():
     assert ((interview.labels_[i] == interview.labels_[j]) == says_same).mean() > 0.9
     np.testing.assert_allclose(interview.probabilities_.sum(axis=1), 1)
     # EM that starts at the fitted parameters does not move away.
-    start = {
-        f"{name}_init": getattr(interview.model_, f"{name}_")
-        for name in ("weights", "means", "covariances")
-    }
+    names = "weights", "means", "covariances"
+    start = {f"{name}_init": getattr(interview.model_, f"{name}_") for name in names}
     model = clone(interview.model_).set_params(warm_start=False, **start)
     again = fit_answers(model, IRIS.X, interview.answer_rows, error_rate=0.05)
     assert matched_accuracy(again.labels_, interview.labels_) > 0.98
@@ -347,7 +342,7 @@ def test_an_interview_about_a_table_with_categories_and_gaps_resumes(tmp_path):
 
 
 def start_interview(*args, answer=None, revise=None, **options):
-    """Start an interview, and answer or revise an answer if asked to."""
+    """Start an interview, and give the ``answer`` or revise answer number ``revise``, if any."""
     interview = Interview(*args, **options)
     if answer:
         interview.answer(answer)

@@ -17,6 +17,21 @@ PAGE = """<!doctype html>
 {explorers}
 </main></body></html>"""
 
+# Render the widget with a stand-in for the model that Jupyter's widget manager would pass.
+WIDGET_HOST = """async ({esm, html, style}) => {
+    const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
+    const module = await import(url);
+    window.kept = {html}; window.sent = []; window.heard = {};
+    const model = {
+        get: (name) => window.kept[name], set: (given) => Object.assign(window.kept, given),
+        save_changes: () => {}, send: (message) => window.sent.push(message),
+        on: (event, act) => { window.heard[event] = act; },
+    };
+    document.head.append(Object.assign(document.createElement("style"), {textContent: style}));
+    const place = document.body.appendChild(document.createElement("div"));
+    module.default.render({model, el: place});
+}"""
+
 
 @pytest.fixture(scope="session")
 def explorer() -> Explorer:
@@ -60,3 +75,11 @@ def open_page(open_url: Callable[..., Page], tmp_path: Path) -> Callable[..., Pa
         return open_url(path.as_uri(), viewport={"width": width, "height": 800}, **options)
 
     return open_html
+
+
+@pytest.fixture
+def show_widget() -> Callable[..., None]:
+    """Return a function that renders a live figure's widget at the end of a page."""
+    return lambda page, widget: page.evaluate(
+        WIDGET_HOST, {"esm": widget._esm, "html": widget.html, "style": widget._css}
+    )

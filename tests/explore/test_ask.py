@@ -176,9 +176,8 @@ def test_page_shows_images_and_contradictions(tmp_path, start_server, visit):
     frame = pd.DataFrame(data.X[keep][:, 10:20])
     frame["file"] = [f"{row}.png" for row in keep]
     frame.to_csv(tmp_path / "table.csv", index=False)
-    interview = Interview(
-        _select_features(frame.drop(columns="file"), None), 3, path=tmp_path / "answers.jsonl"
-    )
+    X = _select_features(frame.drop(columns="file"), None)
+    interview = Interview(X, 3, path=tmp_path / "answers.jsonl")
     for i, j, reply in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
         interview._file.add_answer(Answer(i, j, reply, None, "", "check", 0.5))
     page = visit(start_server(tmp_path / "table.csv", "--images", "file")[1], bypass_csp=True)
@@ -286,17 +285,15 @@ def test_tables_with_categories_or_gaps_use_mixed_mixture(tmp_path, capsys):
     interview = Interview(X, 3, path=tmp_path / "answers.jsonl", random_state=0)
     assert isinstance(interview.model_, MixedMixture)
     answer_truly(interview, 15)
-    run_ask_command(
-        tmp_path / "table.csv", "--images", "file", "--export", str(tmp_path / "groups.csv"),
-    )  # fmt: skip
-    groups = pd.read_csv(tmp_path / "groups.csv")["group"]
+    path = tmp_path / "groups.csv"
+    run_ask_command(tmp_path / "table.csv", "--images", "file", "--export", str(path))
+    groups = pd.read_csv(path)["group"]
     assert adjusted_rand_score(IRIS.y, groups) > 0.8
 
 
 def test_text_columns_are_categories_if_values_repeat():
-    table = pd.DataFrame(
-        {"a": ["x", "y"] * 15, "b": [f"text {i % 11}" for i in range(30)], "c": range(30)}
-    )
+    texts = [f"text {i % 11}" for i in range(30)]
+    table = pd.DataFrame({"a": ["x", "y"] * 15, "b": texts, "c": range(30)})
     assert list(_select_features(table, None).columns) == ["a", "0"]
     assert _select_features(table, "c").shape == (30, 1)
     assert list(_select_features(table, "a").columns) == ["a"]

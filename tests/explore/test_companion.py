@@ -67,7 +67,7 @@ def read_status(page) -> str:
 
 
 def read_lead(page) -> float:
-    """Return the lead of the upright answer in nats, read from the figure."""
+    """Return by how many nats the upright partition leads the level one, as the figure says."""
     who, nats = re.search(r"(upright|level) by ([\d.]+) nats", read_status(page)).groups()
     return float(nats) * (1 if who == "upright" else -1)
 
@@ -85,7 +85,8 @@ def compute_evidence(z, points=X, covariance_type="full", **relations) -> float:
 
 
 def compute_lead(**options) -> float:
-    """Return the lead of the upright answer in nats; each answer may number its classes freely."""
+    """Return by how many nats the upright partition leads the level one, by fits of the package."""
+    # Labels may agree with either numbering of the two classes.
     upright, level = (
         max(compute_evidence(numbers, **options) for numbers in (z, 1 - z)) for z in (Y, LEVEL)
     )
@@ -93,9 +94,8 @@ def compute_lead(**options) -> float:
 
 
 def compute_lead_with_learned_metric(must_link) -> float:
-    return compute_lead(
-        points=RCA().fit_transform(X, must_link=must_link), covariance_type="spherical"
-    )
+    points = RCA().fit_transform(X, must_link=must_link)
+    return compute_lead(points=points, covariance_type="spherical")
 
 
 UNLABELLED = [-1] * 25
@@ -219,18 +219,10 @@ def test_number_of_em_steps_is_stored_in_the_address(visit):
     page.wait_for_url("**#figure=steps&steps=5")
 
 
-HOST = """async ({esm, html}) => {
-    const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-    const model = { get: () => html, set() {}, save_changes() {}, on() {} };
-    const place = document.body.appendChild(document.createElement("div"));
-    (await import(url)).default.render({model, el: place});
-}"""
-
-
-def test_links_set_a_figure_in_a_widget_without_changing_the_address(open_page):
+def test_links_set_a_figure_in_a_widget_without_changing_the_address(open_page, show_widget):
     page = open_page('<p><a href="#figure=points&amp;together=1-4">set 0</a></p>')
     widget, url = make_companion().widget(), page.url
-    page.evaluate(HOST, {"esm": widget._esm, "html": widget.html})
+    show_widget(page, widget)
     assert page.get_by_role("button", name="Ask cgmm").count() == 0
     click_link(page, "set 0")
     assert read_status(page).startswith("1 relation:")
@@ -245,9 +237,8 @@ def test_figure_offers_only_the_requested_controls(visit):
     offered = {}
     for n in range(len(CONTROLS) + 1):
         page = visit(make_companion(controls=CONTROLS[:n], presets=None))
-        names = page.locator(".cgmm-live input").evaluate_all(
-            "all => all.map(one => one.name === 'tool' ? one.value : one.name)"
-        )
+        code = "all => all.map(one => one.name === 'tool' ? one.value : one.name)"
+        names = page.locator(".cgmm-live input").evaluate_all(code)
         offered[n] = {*names} - {"move", "add", "remove"}
     assert offered == {
         0: set(), 1: {"label"}, 2: {"label", "together"}, 3: {"label", "together", "apart"},
@@ -336,7 +327,7 @@ def test_ellipses_move_by_keyboard_and_mouse(visit):
     assert read_log_likelihood(page) == pytest.approx(now, abs=0.3)
 
 
-def test_links_are_given_one_by_one(visit):
+def test_slider_adds_the_links_one_by_one(visit):
     page = visit(make_duel())
     slider, links = page.locator("input[name=count]"), page.locator("g.links path")
     rows = page.locator(".row").get_attribute("y")

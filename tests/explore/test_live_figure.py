@@ -185,10 +185,8 @@ def test_figure_panels_and_points_have_accessible_names(visit):
     panel = root.get_by_role("application", name="Live relations: 30 points, 4 relations")
     assert root.get_by_role("img", name="log-evidence, and the bound (dashed)").count() == 1
     points = panel.get_by_role("button")
-    assert re.fullmatch(
-        r"Point 1: class 1 \d+ %, class 2 \d+ %, together with 2",
-        points.first.get_attribute("aria-label"),
-    )
+    label = points.first.get_attribute("aria-label")
+    assert re.fullmatch(r"Point 1: class 1 \d+ %, class 2 \d+ %, together with 2", label)
     assert points.nth(7).get_attribute("aria-label").endswith(", apart from 7")
     points.nth(7).press("x")
     assert root.get_by_role("application", name="29 points, 3 relations").count() == 1
@@ -235,10 +233,8 @@ DEGENERATE_POINTS = """(live, how) => {
 @pytest.mark.parametrize("how", ["few", "one spot", "one line"])
 def test_degenerate_points_show_no_nan_or_undefined(visit, how):
     subset = {"y": DATA.y[::3], "must_link": [[0, 1]], "cannot_link": [[6, 7]]}
-    page = visit(
-        *(LiveFigure(DATA.X[::3], mode=mode, title=mode, starts=[START, OTHER], **subset)
-          for mode in MODES)
-    )  # fmt: skip
+    options = {"starts": [START, OTHER], **subset}
+    page = visit(*(LiveFigure(DATA.X[::3], mode=mode, title=mode, **options) for mode in MODES))
     for root in page.locator(".cgmm-live").all():
         root.evaluate(DEGENERATE_POINTS, how)
         for slider in root.locator("input[type=range]").all():
@@ -248,21 +244,6 @@ def test_degenerate_points_show_no_nan_or_undefined(visit, how):
             button.press("Enter")
         shown = root.locator(".cgmm-live-stage").inner_html() + read_status(root)
         assert not re.findall("NaN|Infinity|undefined|null", shown)
-
-
-# Render the widget with a stand-in for the model that Jupyter's widget manager would pass.
-HOST = """async ({esm, html, style}) => {
-    const url = URL.createObjectURL(new Blob([esm], {type: "text/javascript"}));
-    const module = await import(url);
-    window.kept = {html}; window.sent = []; window.heard = {};
-    const model = {
-        get: (name) => window.kept[name], set: (given) => Object.assign(window.kept, given),
-        save_changes: () => {}, send: (message) => window.sent.push(message),
-        on: (event, act) => { window.heard[event] = act; },
-    };
-    document.head.append(Object.assign(document.createElement("style"), {textContent: style}));
-    module.default.render({model, el: document.body});
-}"""
 
 
 def test_figure_is_shown_as_html_without_anywidget(monkeypatch):
@@ -299,10 +280,10 @@ def test_fit_button_returns_the_fit_of_the_package():
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
 
-def test_page_sends_changes_to_the_widget_model(visit):
+def test_page_sends_changes_to_the_widget_model(visit, show_widget):
     figure, page = make_figure(), visit()
     widget = figure.widget()
-    page.evaluate(HOST, {"esm": widget._esm, "html": widget.html, "style": widget._css})
+    show_widget(page, widget)
     page.get_by_role("button", name="Ask cgmm").click()
     assert page.evaluate("window.sent") == [{"fit": True}]
     page.locator(".cgmm-live-main [role=button]").first.press("a")

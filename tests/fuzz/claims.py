@@ -269,9 +269,8 @@ def check_k_means(model, problem: Problem) -> None:
     require(abs(model.inertia_ - inertia) <= slack, f"inertia_ is not {inertia}")
     require(model.objective_ == model.history_[-1], "objective_ does not end history_")
     require(len(model.history_) - model.n_iter_ in (0, 1), "history_ and n_iter_ disagree")
-    require_relations(
-        model.labels_, *collect_hard_relations(select_hard_relations(model, problem.arguments))
-    )
+    hard = collect_hard_relations(select_hard_relations(model, problem.arguments))
+    require_relations(model.labels_, *hard)
 
 
 def select_hard_relations(model, arguments: dict[str, Any]) -> dict[str, Any]:

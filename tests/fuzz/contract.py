@@ -91,11 +91,9 @@ def refuse_unexpected_warnings() -> Iterator[None]:
     for warning in caught:
         # Only one RuntimeWarning is documented, by the weight updates; recognise it by its text.
         is_documented = str(warning.message).startswith(NO_MAXIMUM.partition("{")[0])
-        require(
-            is_documented or warning.category in DOCUMENTED_WARNINGS,
-            f"{warning.category.__name__} at {warning.filename}:{warning.lineno}: "
-            f"{warning.message}",
-        )
+        kind, place = warning.category, f"{warning.filename}:{warning.lineno}"
+        message = f"{kind.__name__} at {place}: {warning.message}"
+        require(is_documented or kind in DOCUMENTED_WARNINGS, message)
 
 
 def check_refusal(error: Exception) -> None:
@@ -108,10 +106,8 @@ def check_refusal(error: Exception) -> None:
     # Look at the byte code, because the source file may be edited during a long run.
     raises = code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
     on_purpose = file.startswith(SOURCES) and raises
-    require(
-        on_purpose and not isinstance(error, np.linalg.LinAlgError),
-        f"{type(error).__name__} at {file}:{line}, not raised on purpose: {error}",
-    )
+    message = f"{type(error).__name__} at {file}:{line}, not raised on purpose: {error}"
+    require(on_purpose and not isinstance(error, np.linalg.LinAlgError), message)
     node = re.search(r"\bnodes? \d+", str(error))
     require(node is None, f"a refusal names nodes, which users do not know: {error}")
     require(len(str(error)) > 20, f"a refusal gives no reason: {error}")

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from cgmm.scenarios import grid_neighbours
+
 from .points import Rng, one_of, write_into_random_cell
 
 
@@ -46,14 +48,9 @@ def draw_cliques(rng: Rng, n: int) -> np.ndarray:
 
 
 def make_grid(rng: Rng, n: int) -> np.ndarray:
-    """Return the pairs of neighbours if the points are the cells of a square grid."""
-    width = max(1, int(np.sqrt(n)))
-    cells = np.arange(n)
-    right = cells[(cells % width < width - 1) & (cells + 1 < n)]
-    down = cells[cells + width < n]
-    return np.concatenate(
-        [np.column_stack([right, right + 1]), np.column_stack([down, down + width])]
-    )
+    """Return the pairs of neighbours if the first points are the cells of a grid."""
+    width = int(np.sqrt(n))
+    return grid_neighbours((n // width, width))
 
 
 STRUCTURES: dict[str, Callable] = {

@@ -87,9 +87,7 @@ def assert_equals_enumeration(infer, graph, unary, atol=1e-10):
     np.testing.assert_allclose(result.nodes, expected.nodes, rtol=0, atol=atol)
     assert result.log_z == pytest.approx(expected.log_z, rel=1e-13, abs=atol)
     if infer.finds_best:
-        best, ours = (
-            log_weight(graph, unary, engine.most_probable(unary))
-            for engine in (enumerate_assignments(graph), infer)
-        )
+        engines = enumerate_assignments(graph), infer
+        best, ours = (log_weight(graph, unary, one.most_probable(unary)) for one in engines)
         assert ours == pytest.approx(best, rel=1e-13, abs=1e-11)
     return True

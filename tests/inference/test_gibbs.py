@@ -21,9 +21,8 @@ N_SEEDS = 24
 
 def build_graph(n_nodes, *triples):
     """Build a graph from triples (a, b, w): the two nodes of an edge, and its log-weight."""
-    return make_graph(
-        n_nodes, [triple[:2] for triple in triples], [triple[2] for triple in triples]
-    )
+    edges, weights = [triple[:2] for triple in triples], [triple[2] for triple in triples]
+    return make_graph(n_nodes, edges, weights)
 
 
 PROBLEMS = {

@@ -206,16 +206,15 @@ def test_the_converged_tree_reweighted_bound_is_lowest_and_equals_the_free_energ
     assert result.residual < 1e-9
     directed = direct_edges(graph, draw_covering_forests(graph).mean(axis=0))
     converged = iterate_messages(directed, unary.T, max_sweeps=3000, tol=1e-12, damping=0.5)
-    assert result.log_z == pytest.approx(
-        compute_free_energy(directed, unary.T, converged), abs=1e-7
-    )
+    free_energy = compute_free_energy(directed, unary.T, converged)
+    assert result.log_z == pytest.approx(free_energy, abs=1e-7)
     early = [tree_reweighted(graph, max_sweeps=m)(unary).log_z for m in (1, 2, 3)]
     assert result.log_z <= min(early) + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_many_hard_relations_do_not_make_the_tree_reweighted_bound_diverge(seed):
-    """The engine softens cannot-links at first; else the bound would be hundreds of nats too high."""
+    """The engine softens cannot-links at first; otherwise its bound would be hundreds too high."""
     # Draw three overlapping clusters, and relations of random pairs, more than two per point.
     rng = np.random.default_rng(seed)
     z, means = rng.integers(3, size=600), 2.5 * np.eye(3)

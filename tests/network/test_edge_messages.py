@@ -14,8 +14,7 @@ LOG_WEIGHTS = st.one_of(st.floats(-20, 20), st.sampled_from([-np.inf, -750.0, 70
 @example(h=[-800.0, 0.0], w=800.0)
 @example(h=[-800.0, 0.0], w=-np.inf)
 @given(
-    h=st.lists(LOG_VALUES, min_size=2, max_size=5).filter(lambda h: max(h) > -np.inf),
-    w=LOG_WEIGHTS,
+    h=st.lists(LOG_VALUES, min_size=2, max_size=5).filter(lambda h: max(h) > -np.inf), w=LOG_WEIGHTS
 )
 def test_edge_message_equals_the_explicit_sum(h, w):
     is_same_state = np.eye(len(h), dtype=bool)

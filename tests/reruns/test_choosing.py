@@ -57,7 +57,7 @@ def test_ask_returns_the_requested_answers_about_different_points(seed, n_classe
     pairs = np.concatenate(answers.relations)
     assert len(pairs) == n_answers == (answers.labels >= 0).sum()
     assert len(np.unique(pairs)) == 2 * n_answers
-    # One point of each pair has a label, too.
+    # One point of each pair also has a label.
     assert ((answers.labels[pairs] >= 0).sum(axis=1) == 1).all()
     if q == 0:
         assert broken_relations(y, *answers.relations) == (0, 0)

@@ -14,12 +14,9 @@ from reruns.segmentation import TERRAINS, snow_scene
 
 def test_soft_ppc_misses_near_sets_only_because_em_ends_at_a_lower_log_evidence():
     """Chapter 13 states this: EM from the true classes reaches a higher log-evidence."""
-    missed = [
-        r
-        for r in read_rows(STORED / "lu2007-fig10-near.csv")
-        if r["method"] == "soft PPC" and float(r["value"]) < 0.8
-    ]
-    assert {r["q"] for r in missed} == {"0.3"}
+    rows = read_rows(STORED / "lu2007-fig10-near.csv")
+    missed = [row for row in rows if row["method"] == "soft PPC" and float(row["value"]) < 0.8]
+    assert {row["q"] for row in missed} == {"0.3"}
     for row in missed:
         data, rng = load(row["data"]), np.random.default_rng(int(row["seed"]))
         pairs = flip(random_pairs(data.y, 100, random_state=rng), 0.3, random_state=rng)

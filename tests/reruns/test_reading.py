@@ -20,11 +20,8 @@ def make_row(method="EM", realisation=0, value="0.5", **columns) -> dict[str, st
 
 
 def test_by_realisation_puts_each_value_at_the_index_of_its_realisation():
-    rows = [
-        make_row(realisation=3, value="3"),
-        make_row(realisation=0, value="0.25"),
-        make_row("K-means", 1, ""),
-    ]
+    rows = [make_row(realisation=r, value=str(value)) for r, value in ((3, 3), (0, 0.25))]
+    rows.append(make_row("K-means", 1, ""))
     result = by_realisation(rows)
     np.testing.assert_array_equal(result["EM"], [0.25, np.nan, np.nan, 3])
     np.testing.assert_array_equal(result["K-means"], [np.nan] * 4)

@@ -59,9 +59,8 @@ def test_the_verdict_depends_on_the_number_of_groups_in_which_the_claim_holds(go
 def test_a_claim_that_fails_within_two_standard_errors_is_undecided(spread, verdict):
     """One of two groups has the mean 0.4, with standard error spread / √2; the bound is 0.6."""
     rows = [make_row(0.9, realisation=r) for r in (0, 1)]
-    rows += [
-        make_row(0.4 + s, "wine", realisation=r) for r, s in enumerate((-spread / 2, spread / 2))
-    ]
+    wine = 0.4 - spread / 2, 0.4 + spread / 2
+    rows += [make_row(value, "wine", realisation=r) for r, value in enumerate(wine)]
     judgement = verdict_on(make_claim(bound=0.6), rows)
     assert judgement.verdict == verdict
     assert [g.near for g in judgement.found] == [False, verdict == "undecided"]
@@ -81,10 +80,8 @@ def test_gains_of_two_methods_are_compared_instead_of_their_scores():
     rows = [make_row(v, method=m) | {"n": n} for (m, n), v in levels.items()]
     higher = make_claim(bound=0.0, ours={"method": "a", "n": 9}, minus={"method": "b", "n": 9})
     assert verdict_on(higher, rows).verdict == "reproduced"
-    gain = higher._replace(
-        minus={"method": "a", "n": 0},
-        rival={"ours": {"method": "b", "n": 9}, "minus": {"method": "b", "n": 0}},
-    )
+    rival = {"ours": {"method": "b", "n": 9}, "minus": {"method": "b", "n": 0}}
+    gain = higher._replace(minus={"method": "a", "n": 0}, rival=rival)
     (found,) = verdict_on(gain, rows).found
     assert (found.mean, found.holds) == (pytest.approx(-0.05), False)
 
@@ -102,12 +99,8 @@ def test_a_claim_about_steps_is_judged_for_each_step_between_levels():
 
 
 def test_from_the_default_start_judges_a_claim_by_a_second_result_file(tmp_path):
-    rows = [
-        make_row(0.9, method="a, default start"),
-        make_row(0.4, method="a"),
-        make_row(0.2, method="b"),
-    ]
-    rows += [make_row(0.95, method="b, ten starts")]
+    values = {"a, default start": 0.9, "a": 0.4, "b": 0.2, "b, ten starts": 0.95}
+    rows = [make_row(value, method=method) for method, value in values.items()]
     with open(tmp_path / "g.csv", "w", newline="", encoding="utf8") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
@@ -121,10 +114,8 @@ def test_from_the_default_start_judges_a_claim_by_a_second_result_file(tmp_path)
 
 
 def test_parts_of_a_printed_sentence_are_counted_once():
-    parts = [
-        (make_claim(quantity=q, part_of="the caption"), verdict_on(make_claim(), [make_row(0.9)]))
-        for q in ("one", "two")
-    ]
+    judgement = verdict_on(make_claim(), [make_row(0.9)])
+    parts = [(make_claim(quantity=q, part_of="the caption"), judgement) for q in ("one", "two")]
     assert by_sentence(parts) == {("p", "1", "the caption"): ("identity", "reproduced")}
 
 
@@ -142,9 +133,8 @@ def test_a_claim_that_was_not_run_is_not_tested_and_does_not_count_against_its_s
 
 def test_a_claim_is_not_tested_if_half_of_its_runs_are_void():
     good = [make_row(0.9, realisation=i) | {"reason": "a tree is kept" * (i < 2)} for i in range(4)]
-    other = [
-        make_row(0.9, method="b", realisation=i) | {"reason": "a tree is kept"} for i in range(9)
-    ]
+    tree = {"reason": "a tree is kept"}
+    other = [make_row(0.9, method="b", realisation=i) | tree for i in range(9)]
     claimed = make_claim(void="tree is kept")
     assert verdict_on(claimed, good + other).verdict == "not tested"
     assert verdict_on(claimed, good[1:] + other).verdict == "reproduced"
