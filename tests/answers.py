@@ -3,6 +3,14 @@
 import numpy as np
 
 
+def draw_clouds(n_samples, n_dims, n_classes, spread=1.0):
+    """Draw points of classes 0, 1, ..., 0, 1, ...; return them and their classes."""
+    rng = np.random.default_rng(0)
+    z = np.arange(n_samples) % n_classes
+    centres = spread * rng.normal(size=(n_classes, n_dims))
+    return rng.normal(size=(n_samples, n_dims)) + centres[z], z
+
+
 def true_relations(rng, z, n_pairs):
     """Return true must-links and cannot-links of random pairs, some of which share points."""
     pairs = rng.integers(len(z), size=(n_pairs, 2))

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from answers import draw_clouds
 from fuzz.contract import CHECKS
 from fuzz.problems import Problem
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -56,7 +57,10 @@ def test_interrupted_replication_keeps_finished_rows_and_resumes(tmp_path, capsy
     expected = (tmp_path / "whole" / f"{experiment.name}.csv").read_bytes()
     results = tmp_path / "interrupted"
     options = ["--realisations", str(n), "--jobs", "2", "--results", str(results)]
-    process = start_replication(experiment.name, *options)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reruns", experiment.name, *options], cwd=BOOK,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
     rows = results / f"{experiment.name}.partial"
     n_before = wait_for_rows(rows, process, at_least=2)
     os.killpg(process.pid, signal.SIGINT)
@@ -89,15 +93,6 @@ def test_interrupts_are_ignored_in_the_main_thread_only_and_restored():
         assert pool.submit(get_handler_within).result() is before
 
 
-def start_replication(*arguments) -> subprocess.Popen:
-    """Start ``python -m reruns`` in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "reruns", *map(str, arguments)], cwd=BOOK,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-
-
 def wait_for_rows(rows: Path, process: subprocess.Popen, *, at_least: int) -> int:
     """Wait until some realisations are written, and return their number."""
     end = time.monotonic() + SECONDS
@@ -113,14 +108,7 @@ def wait_for_rows(rows: Path, process: subprocess.Popen, *, at_least: int) -> in
 # ---------------------------------------------------------------------------- fits
 
 
-def draw_clouds(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points of classes 0, 1, 2, 0, 1, 2, ...; return them and their classes."""
-    rng = np.random.default_rng(0)
-    z = np.arange(n_samples) % 3
-    return rng.normal(size=(n_samples, 2)) + 2 * rng.normal(size=(3, 2))[z], z
-
-
-X, Z = draw_clouds(24)
+X, Z = draw_clouds(24, 2, 3, spread=2)
 KNOWN = {"cannot_link": [[0, 1], [1, 2], [2, 3]], "must_link": [[4, 7], [5, 8]]}
 # A greedy assignment breaks some of these cannot-links, so a search is needed.
 DENSE = np.argwhere((np.random.default_rng(0).random((24, 24)) < 0.25) & (Z[:, None] != Z))
@@ -258,7 +246,7 @@ def test_an_interrupted_partial_fit_leaves_the_model_unchanged():
     ],
 )
 def test_warnings_turned_into_errors_keep_the_fit(model, attribute, message):
-    X, z = draw_clouds(300)
+    X, z = draw_clouds(300, 2, 3, spread=2)
     known = {"must_link": KNOWN["must_link"]} if hasattr(model, "predict") else {"y": z}
     with pytest.raises(ConvergenceWarning, match=message):
         model.fit(X, **known)

@@ -54,10 +54,7 @@ def test_fit_answers_without_answers_is_an_ordinary_fit():
 
 test_fit_answers_refuses_conditional_weights_and_invalid_error_rates = refused(
     lambda weights, rate: fit_answers(
-        ConstrainedGaussianMixture(2, weights=weights),
-        draw_classes(0, 50)[0],
-        [[0, 1, 1]],
-        error_rate=rate,
+        ConstrainedGaussianMixture(2, weights=weights), np.eye(9), [[0, 1, 1]], error_rate=rate
     ),
     ("exact", 0.1, "joint likelihood"),
     ("auto", 1.2, "error_rate has 1.2"),

@@ -26,17 +26,10 @@ def describe_dot(n, side):
 
 
 def make_explorer(**changes) -> Explorer:
-    arguments = {
-        "draw": draw_dot,
-        "controls": {
-            "n": Slider("steps", [0, 1, 2, 4], start=1, button="Next step"),
-            "side": Choice("to the", {"left": -1, "right": 1}),
-        },
-        "title": "A dot that moves",
-        "describe": describe_dot,
-        **changes,
-    }
-    return Explorer(**arguments)
+    slider = Slider("steps", [0, 1, 2, 4], start=1, button="Next step")
+    controls = {"n": slider, "side": Choice("to the", {"left": -1, "right": 1})}
+    arguments = {"draw": draw_dot, "controls": controls, "describe": describe_dot}
+    return Explorer(**{"title": "A dot that moves", **arguments, **changes})
 
 
 def parse_html(html: str) -> BeautifulSoup:

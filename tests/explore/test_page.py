@@ -49,14 +49,9 @@ def test_frames_equal_the_drawings_and_equal_frames_are_stored_once(explorer):
 
 def test_html_and_scripts_in_arguments_are_escaped():
     evil = '</script><img src=x onerror="alert(1)"> & "quoted"'
-    explorer = make_explorer(
-        title=evil,
-        controls={
-            "n": Slider(evil, {evil: 0, "plain": 1}, button=evil),
-            "side": Choice(evil, {evil: 1}),
-        },
-        describe=lambda n, side: evil,
-    )
+    slider = Slider(evil, {evil: 0, "plain": 1}, button=evil)
+    controls = {"n": slider, "side": Choice(evil, {evil: 1})}
+    explorer = make_explorer(title=evil, controls=controls, describe=lambda n, side: evil)
     page = parse_html(explorer.html())
     (image,) = page.select("img")
     assert image["alt"] == evil

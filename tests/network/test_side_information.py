@@ -52,13 +52,11 @@ def test_nodes_are_the_must_link_components_of_networkx_in_any_order_of_pairs(se
 
 
 def test_preferences_of_the_same_pair_add_up_and_infinite_ones_become_hard():
-    side = SideInformation.build(
-        6,
-        preferences=[
-            [0, 1, 0.5], [1, 0, 0.25], [2, 3, np.inf], [3, 4, 1.0], [2, 4, 1.0], [0, 5, -np.inf],
-            [1, 5, 2.0], [5, 1, -2.0], [2, 3, -7.0], [0, 5, 3.0], [0, 2, -1e300],
-        ],
-    )  # fmt: skip
+    preferences = [
+        [0, 1, 0.5], [1, 0, 0.25], [2, 3, np.inf], [3, 4, 1.0], [2, 4, 1.0], [0, 5, -np.inf],
+        [1, 5, 2.0], [5, 1, -2.0], [2, 3, -7.0], [0, 5, 3.0], [0, 2, -1e300],
+    ]  # fmt: skip
+    side = SideInformation.build(6, preferences=preferences)
     assert side.node_of.tolist() == [0, 1, 2, 2, 3, 4]
     edges = dict(zip(map(tuple, side.graph.edges.tolist()), side.graph.weights, strict=True))
     assert edges == {(0, 1): 0.75, (2, 3): 2.0, (0, 4): -np.inf, (0, 2): -1e300}
