@@ -151,7 +151,7 @@ def test_support_equals_enumeration_without_the_relation_itself(seed, n_componen
     X, theta, rows = draw_problem(seed, n_components=n_components)
     must, cannot = ([[0, 1], [1, 2]], [[2, 3]]) if has_hard else ([], [])
     judgement = judge(theta, X, must_link=must, cannot_link=cannot, preferences=rows)
-    # Enumeration needs finite log-odds; these are so large that they act as hard relations.
+    # These log-odds are finite, but so large that they act as hard relations.
     hard = scenarios.preferences(must, cannot, certainty=1 - 1e-11)
     rows = np.concatenate([hard, rows])
     for e, (i, j, w) in enumerate(rows):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fuzz import contract
 from fuzz.contract import examine
-from fuzz.problems import MAKERS, make
+from fuzz.problems import MAKERS, make_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +30,7 @@ def test_random_problems_are_solved_or_clearly_refused(kind):
     is_solved = []
 
     @settings(max_examples=FACTOR * N_PROBLEMS[kind], deadline=timedelta(minutes=1))
-    @given(st.builds(partial(make, kind), st.integers(0, 2**31 - 1)), st.booleans())
+    @given(st.builds(partial(make_problem, kind), st.integers(0, 2**31 - 1)), st.booleans())
     def examine_problem(problem, fit_twice):
         is_solved.append(examine(problem, fit_twice=fit_twice))
 

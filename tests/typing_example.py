@@ -1,7 +1,7 @@
 """Script of a user, with the types that a type checker must infer.
 
 ``make lint`` checks it with the package, and finds the mistakes of ``typing_mistakes.py``.
-``test_typing.py`` runs it, so that the values must have these types.
+``test_typing.py`` runs it, to see that the values have these types.
 """
 
 from __future__ import annotations

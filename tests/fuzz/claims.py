@@ -17,6 +17,7 @@ from cgmm import COPKMeans, SideInformation
 from cgmm.inference import ENGINES
 from cgmm.metric_learning import objective
 from cgmm.mixture import e_step, node_unaries
+from cgmm.network import log_weight
 from cgmm.numerics import AGREE
 
 from .problems import Problem
@@ -130,7 +131,7 @@ def check_side_information(model, problem: Problem) -> None:
 
 
 def allowed_classes(labels: np.ndarray, K: int) -> np.ndarray:
-    """Return (N, K) True where a class is allowed, for labels or a mask of classes."""
+    """Return the (N, K) mask of allowed classes, from labels or from such a mask."""
     if labels.ndim == 2:
         return labels.astype(bool)
     return (labels[:, None] == -1) | (labels[:, None] == np.arange(K))
@@ -163,14 +164,8 @@ def compare_with_enumeration(model, problem: Problem) -> None:
     require(is_near, f"log_evidence_ differs from enumeration by {error:.2e}")
     best, labels = infer.most_probable(unaries), np.empty(side.n_nodes, dtype=int)
     labels[side.node_of] = model.labels_
-    loss = log_weight_of(best, unaries, side) - log_weight_of(labels, unaries, side)
+    loss = log_weight(side.graph, unaries, best) - log_weight(side.graph, unaries, labels)
     require(loss < 10 * slack, f"labels_ is less probable than the best assignment by {loss:.2e}")
-
-
-def log_weight_of(z: np.ndarray, unaries: np.ndarray, side: SideInformation) -> float:
-    """Return the log-weight of an assignment of states to nodes."""
-    a, b = side.graph.edges.T
-    return unaries[np.arange(len(z)), z].sum() + side.graph.weights[z[a] == z[b]].sum()
 
 
 def check_predictions(model, problem: Problem) -> None:

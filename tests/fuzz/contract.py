@@ -49,7 +49,7 @@ def examine(problem: Problem, *, fit_twice: bool = False) -> bool:
     Parameters
     ----------
     problem : Problem
-        From ``problems.make``, for example.
+        From ``problems.make_problem``, for example.
     fit_twice : bool
         Whether to fit twice and require the same result.
 

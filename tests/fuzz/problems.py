@@ -40,12 +40,12 @@ class Problem(NamedTuple):
     """Arguments of ``fit`` other than X."""
 
 
-def make(kind: str, seed: int) -> Problem:
+def make_problem(kind: str, seed: int) -> Problem:
     """Return a random problem for an estimator; the same seed gives the same problem.
 
     Examples
     --------
-    >>> str(make("MMC", 7)) == str(make("MMC", 7))
+    >>> str(make_problem("MMC", 7)) == str(make_problem("MMC", 7))
     True
     """
     rng = np.random.default_rng([seed, 9])
