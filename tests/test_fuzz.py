@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import cgmm
 from cgmm import ConstrainedGaussianMixture
 
-# Numbers of random problems; Gaussian mixtures have the most options. `make fuzz` multiplies these
-# numbers by 100.
+# Numbers of random problems: Gaussian mixtures have the most options, and the last four are fast.
+# `make fuzz` multiplies these numbers by 100.
 N_PROBLEMS = dict.fromkeys(MAKERS, 8) | {"ConstrainedGaussianMixture": 50}
+N_PROBLEMS |= dict.fromkeys(["COPKMeans", "RCA", "OnlineRCA", "MMC"], 16)
 FACTOR = 100 if "CGMM_EXPLORE" in os.environ else 1
 
 
@@ -35,8 +36,9 @@ def test_random_problems_are_solved_or_clearly_refused(kind):
         is_solved.append(examine(problem, fit_twice=fit_twice))
 
     examine_problem()
-    # An estimator that refuses every problem would otherwise pass.
-    assert np.mean(is_solved) > 0.2
+    # An estimator that refuses every problem would otherwise pass. About 30 % of the problems can
+    # be solved, so a sample of eight may contain a single one of them.
+    assert np.mean(is_solved) > 0.1
 
 
 def test_every_public_estimator_is_fuzzed():

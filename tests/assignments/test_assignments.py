@@ -109,21 +109,17 @@ def make_damaged_submissions(name):
     twice, bare, without_ids, edited, as_text = (right(name) for _ in range(5))
     twice.cells.insert(0, copy.deepcopy(twice.cells[at(twice, others[0])]))
     twice.cells[0]["id"] = "a-copy"
-    for n, cell in enumerate(without_ids.cells):
-        cell.metadata.clear()
-        bare.cells[n].metadata.clear()
-        cell["id"] = f"lost-{n}"
     for cell in edited.cells:
         if "nbgrader" in cell.metadata:
             cell.metadata.nbgrader |= {"points": 99, "solution": True, "locked": False}
     edited.cells[at(edited, its[0])].metadata.nbgrader["grade_id"] = "mine"
     as_text.cells[at(as_text, first)]["cell_type"] = "markdown"
-    no_checks = drop_cells(
-        name, *(task for one in solutions(name) for task in checks_of(name, one))
-    )
-    for n, cell in enumerate(no_checks.cells):
-        cell.metadata.clear()
-        cell["id"] = f"lost-{n}"
+    every_check = [check for task in solutions(name) for check in checks_of(name, task)]
+    no_checks = drop_cells(name, *every_check)
+    for notebook in (bare, without_ids, no_checks):
+        for n, cell in enumerate(notebook.cells):
+            cell.metadata.clear()
+            cell["id"] = cell["id"] if notebook is bare else f"lost-{n}"
     return {
         "raises": (changed(name, first, "1 / 0"), its),
         "does not parse": (changed(name, last, "def ("), others),
