@@ -5,19 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
+from scipy.spatial.distance import pdist
 
 from cgmm import ConstrainedGaussianMixture
 from cgmm.kmeans import COPKMeans
 from cgmm.metrics import broken_relations, matched_accuracy
 from cgmm.scenarios import preferences
 from reruns.choosing import MIXTURES, ask, methods, sample_truth
-
-
-def nearest_distance(points):
-    """Return the smallest distance between two points."""
-    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
-    return distances[~np.eye(len(points), dtype=bool)].min()
-
 
 # ---------------------------------------------------------------------------- true classes
 
@@ -35,7 +29,7 @@ def nearest_distance(points):
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_true_means_and_covariances_have_the_requested_shape(shape, gap, deviations, n_classes):
     truth = sample_truth(shape, n_classes, default_rng(n_classes))
-    assert nearest_distance(truth.means) == pytest.approx(gap, rel=1e-10)
+    assert pdist(truth.means).min() == pytest.approx(gap, rel=1e-10)
     # The means lie in a plane.
     assert np.linalg.matrix_rank(truth.means, tol=1e-8) <= 2
     clusters_per_class = 2 if shape == "split" else 1
