@@ -46,7 +46,7 @@ def enumerate_log_odds(X, theta, preferences):
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 8), st.sampled_from([1, 10**6]))
 def test_log_odds_of_all_pairs_equal_enumeration(seed, K, n_relations, max_carried):
-    """A limit on the nodes whose states one pass over the tree keeps must not change results."""
+    """Results must not depend on ``MAX_CARRIED``, the number of nodes whose states a pass keeps."""
     X, theta, rows = draw_problem(seed, n_components=K, n_relations=n_relations)
     certain = {"must_link": [[0, 3]], "cannot_link": [[1, 3]]}
     side = SideInformation.build(len(X), preferences=rows, **certain)

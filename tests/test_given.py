@@ -193,7 +193,7 @@ def test_remedies_for_answers_in_words_work(answers, message):
     assert numbers[:, :2].tolist() == [[0, 1], [2, 3 if "says" in message else 4]]
 
 
-def test_answers_of_another_length_are_refused():
+def test_answers_of_two_numbers_are_refused():
     with pytest.raises(ValueError, match=r"answers\[1\] is \[2, 3\]; it must be three numbers"):
         check_answers([[0, 1, 1], [2, 3]])
 

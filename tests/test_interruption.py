@@ -125,7 +125,7 @@ PACKAGE = str(Path(cgmm.__file__).parent)
 
 @contextmanager
 def count_lines(interrupt_at: int | None = None):
-    """Count the executed lines of the package, and send SIGINT at one of them."""
+    """Count the executed lines of the package, and send SIGINT at line number ``interrupt_at``."""
     counter, before = SimpleNamespace(lines=0), sys.gettrace()
 
     def trace(frame, event, argument):
@@ -145,7 +145,7 @@ def count_lines(interrupt_at: int | None = None):
 
 
 def interrupt_at_line(name: str, at: int | None):
-    """Fit with an interrupt at an executed line.
+    """Fit a model, and interrupt the fit at the executed line number ``at``.
 
     Return the model, whether ``fit`` raised the interrupt, the warnings about the interrupt, and
     the number of executed lines.

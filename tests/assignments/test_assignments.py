@@ -23,8 +23,8 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="class")
-def rows(request):
-    """Return grades by student: one right submission, one for each mistake, and one untouched."""
+def rows_by_student(request):
+    """Grade the right submission, one with each mistake, and an untouched one; return their rows."""
     name = request.cls.name
     found = trial.submissions(name).items()
     return grading.by_student(row for who, one in found for row in run_here(who, name, one))
@@ -35,14 +35,16 @@ class Assignment:
 
     name: str
 
-    def test_right_solution_earns_all_points_except_open_questions(self, rows):
-        assert trial.faults_of_the_right(rows["right"]) == []
+    def test_right_solution_earns_all_points_except_open_questions(self, rows_by_student):
+        assert trial.faults_of_the_right(rows_by_student["right"]) == []
 
-    def test_mistake_fails_the_check_that_names_it(self, rows, mistake):
-        assert trial.faults_of_the_mistake(mistake, rows[mistake.name]) == []
+    def test_mistake_fails_the_expected_checks_with_the_expected_message(
+        self, rows_by_student, mistake
+    ):
+        assert trial.faults_of_the_mistake(mistake, rows_by_student[mistake.name]) == []
 
-    def test_untouched_notebook_earns_nothing_and_explains_why(self, rows):
-        assert trial.faults_of_the_untouched(rows["untouched"]) == []
+    def test_untouched_notebook_earns_nothing_and_explains_why(self, rows_by_student):
+        assert trial.faults_of_the_untouched(rows_by_student["untouched"]) == []
 
     def test_the_solution_earns_all_points_with_other_seeds(self):
         right = trial.right_submission(self.name, "spring")
@@ -50,7 +52,7 @@ class Assignment:
         assert trial.faults_of_the_right(rows) == []
 
     @pytest.mark.slow  # The tests above are quicker, because they run submissions in this process.
-    def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows):
+    def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows_by_student):
         some = ["right", sources.mistakes(self.name)[0].name]
         handed_in = trial.submissions(self.name)
         found = trial.grade_notebooks({(who, self.name): handed_in[who] for who in some})
@@ -58,7 +60,7 @@ class Assignment:
         in_boxes = {
             row._replace(message=row.message.partition(" [line")[0], code="") for row in found
         }
-        assert in_boxes == {row for who in some for row in rows[who]}
+        assert in_boxes == {row for who in some for row in rows_by_student[who]}
 
     def test_each_hidden_check_catches_a_mistake(self):
         cells = sources.source(self.name).cells

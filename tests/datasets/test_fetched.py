@@ -19,7 +19,7 @@ def write_table(home, name, text):
 
 
 def test_fetch_reads_a_file_that_is_present(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "fetch_openml", None)  # A download would fail.
+    monkeypatch.setattr(tables, "fetch_openml", None)  # An attempt to download would now fail.
     data = fetch("ionosphere", write_table(tmp_path, "ionosphere", TABLE))
     assert data.X.tolist() == [[1, 2.5], [-3, 0], [400, 1]]
     assert (data.X.dtype, data.y.dtype) == (np.float64, np.int64)

@@ -14,7 +14,7 @@ from cgmm.explore import Choice, Explorer, Slider
 
 
 def draw_dot(n, side):
-    """Draw a dot on a line; to the left of the middle it does not move."""
+    """Draw a dot on a line, at the same place for n = 0 and n = 1."""
     figure, ax = plt.subplots(figsize=(2, 1))
     ax.set(xlim=(-5, 5), ylim=(-1, 1))
     ax.plot([max(n, 1) * side], [0], "o")

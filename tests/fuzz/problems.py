@@ -71,7 +71,7 @@ def draw_engine(rng: Rng, n_points: int, n_components: int):
     is_small = n_components**n_points <= 4096
     is_slow = not is_small and n_components**n_points <= 2e6
     if name == "enumerate" and (is_slow or (not is_small and rng.random() < 0.8)):
-        name = "auto"  # Enumeration would be slow, or refused, which is tested often enough.
+        name = "auto"  # Enumeration of this size is slow or refused, so it is drawn rarely.
     if name in ("auto", "junction_tree") and n_points > 12:
         return partial(one_of(rng, [auto, ENGINES["junction_tree"]]), max_bytes=MAX_BYTES)
     return name

@@ -99,7 +99,7 @@ def test_colourings_are_proper_deterministic_and_at_most_degree_plus_one(n_nodes
     edges = edges[rng.random(len(edges)) < density]
     graph = make_graph(n_nodes, edges, rng.normal(size=len(edges)))
     colours = colour_nodes(graph)
-    # Edges of log-weight zero do not count.
+    # Edges of log-weight zero are ignored, so all nodes get the first colour.
     np.testing.assert_array_equal(colour_nodes(make_graph(n_nodes, edges, 0.0)), 0)
     assert (colours[edges[:, 0]] != colours[edges[:, 1]]).all()
     assert colours.min() == 0
