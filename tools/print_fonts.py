@@ -38,7 +38,7 @@ FACES = [
     Face("Source Serif 4", "source-serif-4-latin-wght-italic", (400, 650), style="italic"),
     Face("Source Serif 4", "source-serif-4-greek-wght-normal", (400,), range=GREEK),
     Face("Source Sans 3", "source-sans-3-latin-wght-normal", (400, 620, 650)),
-    Face("Source Sans 3", "source-sans-3-latin-wght-italic", (400,), style="italic"),
+    Face("Source Sans 3", "source-sans-3-latin-wght-italic", (400, 650), style="italic"),
     Face("Source Sans 3", "source-sans-3-greek-wght-normal", (400, 620), range=GREEK),
     Face("Source Code Pro", "source-code-pro-latin-wght-normal", (400, 650)),
 ]

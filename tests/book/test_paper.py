@@ -1,5 +1,7 @@
 """Test how a chapter is printed from a dark screen."""
 
+import pytest
+
 PRINT_LAYOUT = """() => {
   const article = document.querySelector(".bd-article");
   const light = colour => {
@@ -19,16 +21,37 @@ PRINT_LAYOUT = """() => {
     last: sections.at(-1).textContent,
     solutions: article.querySelectorAll(".cgmm-solutions .solution").length,
     elsewhere: article.querySelectorAll(":not(.cgmm-solutions) > .solution").length,
-    tall: [...article.querySelectorAll("*")].filter(
-      one => getComputedStyle(one).breakInside === "avoid" && one.offsetHeight > 620).length,
     drawing: [...article.querySelectorAll("details.above-input")].filter(one => one.offsetHeight)
                                                                  .length,
   };
 }"""
 
+# Width and height of the text on a printed page in pixels: A4 less the margins of the style sheet.
+TEXT_WIDTH, TEXT_HEIGHT = 650, 979
+CHAPTERS = ["06_chunklet_em", "09_soft_preferences", "15_the_next_question"]
+KEPT_WHOLE = """() => [...document.querySelectorAll(".bd-article *")].map(one => {
+  const style = getComputedStyle(one);
+  const breaks = style.breakInside === "auto" && !["flex", "grid"].includes(style.display);
+  const name = `${one.tagName} ${one.className} ${one.id}`;
+  return [breaks ? 0 : one.getBoundingClientRect().height, name];
+})"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_nothing_higher_than_half_a_printed_page_is_kept_whole(visit, chapter):
+    """A higher box or figure would leave more than half of the page before it empty."""
+    page = visit(f"book/{chapter}", viewport={"width": TEXT_WIDTH, "height": TEXT_HEIGHT}).page
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.locator(".bd-article img:visible").evaluate_all(
+        "images => Promise.all(images.map(one => one.decode())).then(() => null)"
+    )
+    heights = page.evaluate(KEPT_WHOLE)
+    assert sum(height > 0 for height, _ in heights) > 20
+    assert [one for one in heights if one[0] > TEXT_HEIGHT / 2] == []
+
 
 def test_printed_pages_are_light_unfolded_and_numbered(visit):
-    """Print has one column, and a box is split if it would leave a third of a page empty."""
     page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"
     before = page.evaluate(article)
@@ -39,7 +62,7 @@ def test_printed_pages_are_light_unfolded_and_numbered(visit):
     assert solutions > 3
     assert laid == {
         "options": 0,
-        "theme": "light", "closed": 0, "dark": 0, "tall": 0, "drawing": 0, "elsewhere": 0,
+        "theme": "light", "closed": 0, "dark": 0, "drawing": 0, "elsewhere": 0,
         "last": "Solutions",
         "title": ["2. EM as a lower bound#"],
     }  # fmt: skip

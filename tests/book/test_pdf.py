@@ -88,14 +88,25 @@ def test_the_pdf_has_a_language_and_tagged_headings(edition):
     assert {"/H1", "/H2", "/P", "/Table", "/Figure", "/Link"} <= kinds
 
 
-def test_the_pdf_has_no_type_3_fonts_and_a_bounded_size(edition):
-    """Chromium turns variable fonts and CFF outlines into Type 3 fonts, without hints."""
-    reader, _ = edition
-    fonts = [
+def list_fonts(reader):
+    return [
         font.get_object()
         for sheet in reader.pages
         for font in sheet["/Resources"].get("/Font", {}).values()
     ]
+
+
+def test_bold_italic_heads_of_tables_have_a_real_font(chromium_path, site, tmp_path):
+    """Chromium draws a face that it has to embolden itself as Type 3."""
+    pdf.make(site, tmp_path / "notation.pdf", [("Part I", "book/notation")])
+    fonts = list_fonts(PdfReader(tmp_path / "notation.pdf"))
+    assert {font["/Subtype"] for font in fonts} == {"/Type0"}
+
+
+def test_the_pdf_has_no_type_3_fonts_and_a_bounded_size(edition):
+    """Chromium turns variable fonts, CFF outlines and missing bold faces into Type 3 fonts."""
+    reader, _ = edition
+    fonts = list_fonts(reader)
     assert {font["/Subtype"] for font in fonts} == {"/Type0"}
     names = {font["/BaseFont"].partition("+")[2] for font in fonts}
     assert any(name.startswith("SourceSerif4") for name in names)
