@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="class")
 def rows_by_student(request):
-    """Grade the right submission, one with each mistake, and an untouched one; return their rows."""
+    """Grade the right, the untouched and each mistaken submission; return their rows."""
     name = request.cls.name
     found = trial.submissions(name).items()
     return grading.by_student(row for who, one in found for row in run_here(who, name, one))
