@@ -100,7 +100,7 @@ def test_remedy_for_missing_values_works():
 
 # ---------------------------------------------------------------------------- text and dates
 
-GAUSSIAN_2 = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+GAUSSIAN = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
 NUMBERS = np.random.default_rng(1).normal(size=(20, 2)) + 5 * (np.arange(20) % 2)[:, None]
 FRAME = pd.DataFrame(NUMBERS, columns=["u", "v"])
 DAYS = pd.date_range("2020-01-01", periods=20)
@@ -129,11 +129,11 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("model", [GAUSSIAN_2, cgmm.COPKMeans(2), cgmm.RCA()])
+@pytest.mark.parametrize("model", [GAUSSIAN, cgmm.COPKMeans(2), cgmm.RCA()])
 @pytest.mark.parametrize("table", TABLES)
 def test_remedies_for_columns_without_numbers_work(table, model):
     X, message, pattern = TABLES[table]
-    if table == "pd.NA" and model is GAUSSIAN_2:
+    if table == "pd.NA" and model is GAUSSIAN:
         assert len(model.fit(X, must_link=PAIRS).labels_) == len(X)
         return
     with pytest.raises(ValueError, match=message) as info:
@@ -158,7 +158,7 @@ def test_remedy_for_categories_in_words_works():
 
 def test_remedies_for_masked_entries_work():
     X, pairs = np.ma.array(NUMBERS), np.ma.array([[0, 2], [4, 6]], mask=[[0, 0], [0, 1]])
-    fit = GAUSSIAN_2.fit
+    fit = GAUSSIAN.fit
     # Masked arrays without a masked entry are accepted.
     fit(X, must_link=np.ma.array(PAIRS))
     labels, weights = np.ma.array(np.zeros(20, int)), np.ma.ones(20)
@@ -215,7 +215,6 @@ POSTERIOR = mixture.Posterior(np.full((8, 2), 0.5), np.full(2, 4.0), 0.0)
 
 # Eight points that alternate between two classes.
 POINTS = np.random.default_rng(0).normal(size=(8, 2)) + 4 * (np.arange(8) % 2)[:, None]
-GAUSSIAN = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
 FUNCTIONS = {
     "judge": lambda X: diagnose.judge(THETA, X, preferences=PREFERENCES).support,
     "pair_probabilities": lambda X: diagnose.pair_probabilities(X, THETA, SIDE, LINKS, INFER),
@@ -248,7 +247,7 @@ def test_functions_accept_points_as_array_list_or_table(name):
 
 
 def test_functions_do_not_change_the_given_model():
-    model = cgmm.ConstrainedGaussianMixture(2, reg_covar=0.1, random_state=0)
+    model = clone(GAUSSIAN)
     before = str(clone(model).get_params())
     decide.fit_answers(model, POINTS, ANSWERS, error_rate=0.1)
     decide.joint(model)

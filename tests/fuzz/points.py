@@ -87,8 +87,7 @@ def move_point_far_away(rng: Rng, X, z):
 
 def empty_random_cells(rng: Rng, X, z):
     """Replace random cells by NaN."""
-    X[rng.random(X.shape) < one_of(rng, [0.02, 0.1, 0.3])] = np.nan
-    return X
+    return np.where(rng.random(X.shape) < one_of(rng, [0.02, 0.1, 0.3]), np.nan, X)
 
 
 def write_nonfinite_value(rng: Rng, X, z):

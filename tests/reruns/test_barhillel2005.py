@@ -44,9 +44,8 @@ def average(values: dict[str, float]) -> float:
 def test_figure_4_with_all_labels_ranks_pca_below_fld_and_fld_with_rca(faces):
     values = group_by_method(retrieval.figure_4(faces, 1, N_CLASSES - 1, default_rng(0)))
     assert values["PCA"] == purity(faces.X, faces.y)
-    assert (
-        average(values["PCA"]) + 0.2 < average(values["FLD"]) <= average(values["FLD + RCA"]) + 0.05
-    )
+    pca, fld, both = (average(values[name]) for name in ("PCA", "FLD", "FLD + RCA"))
+    assert pca + 0.2 < fld <= both + 0.05
 
 
 def test_figure_4_with_half_of_the_labels_ranks_rca_between_pca_and_fld(faces):
