@@ -3,7 +3,7 @@
 //
 // labels    class of each point, -1 where unknown; a label leaves its node one class
 // links     [i, j, w]: w = Infinity for a must-link, -Infinity for a cannot-link, else a preference
-// chunklet  node of each point: points that must-links tie together
+// chunklet  node of each point: points that must-links connect
 // n         multiplicity of each node: how often π_k counts in it
 // part      nodes that edges tie together, with every assignment z that no cannot-link forbids
 // u, q      unaries and marginals, a row for each node; r = q of each point's node

@@ -400,9 +400,9 @@ def _warn_of_approximation(components: list[WideComponent], n_states: int, budge
     also = f" The same is true of {others} other components." if others else ""
     warn_caller(
         f"marginals, log-evidence and labels are approximations by belief propagation in a "
-        f"component of {len(largest.nodes):,} nodes tied by {len(largest.graph.edges):,} edges: it "
-        f"has an induced width of {bound}{cost.width}, so that with K = {n_states} exact inference "
-        f"would take {bound}{format_bytes(cost.n_bytes)} and {bound}{cost.n_operations:.2g} "
+        f"component of {len(largest.nodes):,} nodes connected by {len(largest.graph.edges):,} "
+        f"edges: it has an induced width of {bound}{cost.width}, so that with K = {n_states} exact "
+        f"inference would take {bound}{format_bytes(cost.n_bytes)} and {bound}{cost.n_operations:.2g} "
         f"operations a call (allowed are {format_bytes(budget.max_bytes)} and "
         f"{budget.max_operations:.2g}).{also} "
         f"The error of the approximation is not known. {costs.suggest_exact(highest)}",

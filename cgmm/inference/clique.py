@@ -139,8 +139,8 @@ def _require_cliques(graph: Graph, labels: IntArray, sizes: IntArray) -> None:
     remedy = "Choose an engine for any graph: inference='auto'."
     if len(soft):
         raise NetworkError(
-            "the engine 'clique' accepts cannot-links only, but {nodes} are tied with log-weight "
-            f"{graph.weights[soft[0]]:g} ({len(soft)} such edges). {remedy}",
+            "the engine 'clique' accepts cannot-links only, but {nodes} are joined by an edge of "
+            f"log-weight {graph.weights[soft[0]]:g} ({len(soft)} such edges). {remedy}",
             graph.named(graph.edges[soft[0]]),
         )
     n_edges = np.bincount(labels[graph.edges[:, 0]], minlength=len(sizes))

@@ -110,7 +110,7 @@ def raise_too_costly(graph: Graph, n_states: int, budget: Budget) -> NoReturn:
     bound = "at least " if cost.at_least else ""
     limit = "" if max_operations == np.inf else f" (max_operations is {max_operations:.2g})"
     raise TooCostlyError(
-        f"exact inference is out of reach for the component of {{nodes}}, tied by "
+        f"exact inference is out of reach for the component of {{nodes}}, connected by "
         f"{len(graph.edges):,} edges: in the order of elimination it has an induced width of "
         f"{bound}{cost.width}, so that with K = {n_states} its tables would take "
         f"{bound}{format_bytes(cost.n_bytes)} (max_bytes is {format_bytes(budget.max_bytes)}) and "

@@ -217,8 +217,8 @@ def _raise_uncolourable(graph: Graph, allowed: BoolArray, noun: str) -> None:
             proof = decide_colouring(induced_subgraph(graph, rest), allowed[rest])
             blamed = rest if proof.proved and proof.states is None else blamed
     raise NetworkError(
-        f"{{nodes}} are tied by cannot-links that no assignment to {allowed.shape[1]} {noun}s can "
-        f"all satisfy: that is proved. Remove a cannot-link between them, or use more {noun}s.",
+        f"{{nodes}} are connected by cannot-links that no assignment to {allowed.shape[1]} {noun}s "
+        f"can all satisfy: that is proved. Remove a cannot-link between them, or use more {noun}s.",
         graph.named(blamed),
     )
 

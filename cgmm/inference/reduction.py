@@ -414,7 +414,7 @@ def _find_two_colouring(graph: Graph) -> tuple[IntArray, BoolArray]:
     if is_odd.any():
         cycle = np.array(_find_odd_cycle(hard, int(is_odd.argmax())))
         raise NetworkError(
-            "no joint assignment of {nodes} is possible with K = 2: cannot-links tie them in a "
+            "no joint assignment of {nodes} is possible with K = 2: cannot-links connect them in a "
             f"cycle of odd length, {_format_chain(len(cycle))} - {{0}}, along which two states "
             "cannot alternate. Use more components, or remove one of these cannot-links.",
             graph.named(cycle),

@@ -144,8 +144,8 @@ def _merge_labels(labels: IntArray, node_of: IntArray, must: IntArray) -> IntArr
         i = clash[0]
         j = known[(node_of[known] == node_of[i]) & (labels[known] != labels[i])][0]
         raise ValueError(
-            f"points {i} and {j} have the labels {labels[i]} and {labels[j]}, but must-links tie "
-            f"them together: {show_chain(must, i, j)}. Correct a label or break the chain."
+            f"points {i} and {j} have the labels {labels[i]} and {labels[j]}, but must-links "
+            f"connect them: {show_chain(must, i, j)}. Correct a label or break the chain."
         )
     return of_node
 
@@ -177,8 +177,8 @@ def _explain_no_class(allowed: BoolArray, members: IntArray, must: IntArray) -> 
         if disjoint.any():
             j = members[:position][disjoint][0]
             return (
-                f"points {j} and {i} have no allowed class in common, but must-links tie them "
-                f"together: {show_chain(must, j, i)}. Allow more classes or break the chain."
+                f"points {j} and {i} have no allowed class in common, but must-links connect "
+                f"them: {show_chain(must, j, i)}. Allow more classes or break the chain."
             )
     return (
         f"the points {members[:10].tolist()} are linked by must-links, but no class is allowed "

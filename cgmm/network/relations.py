@@ -147,7 +147,7 @@ def contract_edges(
     if len(clash):
         i, j = edges[clash[0]]
         raise ValueError(
-            f"points {i} and {j} are cannot-linked, but must-links tie them together: "
+            f"points {i} and {j} are cannot-linked, but must-links connect them: "
             f"{show_chain(must, i, j)}. Remove the cannot-link or break the chain."
         )
     # Drop preferences inside a chunklet: each adds the same constant to every assignment.

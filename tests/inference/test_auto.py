@@ -60,7 +60,9 @@ def test_auto_approximates_only_the_wide_component_and_warns_once():
     """The pair stays exact, and log Z is the sum over the components."""
     graph, unary = make_wide_graph_with_pair(), np.random.default_rng(0).normal(size=(33, 4))
     infer = auto(graph)
-    with pytest.warns(ApproximationWarning, match=r"30 nodes tied by 435 edges.*K = 4") as caught:
+    with pytest.warns(
+        ApproximationWarning, match=r"30 nodes connected by 435 edges.*K = 4"
+    ) as caught:
         result = infer(unary)
     assert len(caught) == 1
     assert issubclass(ApproximationWarning, ConvergenceWarning)

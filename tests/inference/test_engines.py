@@ -249,7 +249,7 @@ test_engines_refuse_networks_that_they_do_not_support = refused(
     ("independent", make_graph(3, chain_edges(3), [0.0, HARD]), "nodes 1 and 2 are connected"),
     ("pairs", make_graph(4, [(0, 3), (3, 1)], 1.0), "node 3 has 2 relations"),
     ("mean_field", make_graph(4, [(0, 1), (3, 2)], [1, HARD]), r"nodes 3 and 2 may.*\(edge 1 "),
-    ("clique", make_graph(2, [(0, 1)], 2.0), "nodes 0 and 1 are tied with log-weight 2"),
+    ("clique", make_graph(2, [(0, 1)], 2.0), "nodes 0 and 1 are joined by an edge of log-weight 2"),
     ("clique", make_graph(4, chain_edges(3), HARD), "component of nodes 0, 1 and 2 some are not"),
     error=NetworkError,
 )
