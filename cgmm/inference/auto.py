@@ -402,9 +402,9 @@ def _warn_of_approximation(components: list[WideComponent], n_states: int, budge
         f"marginals, log-evidence and labels are approximations by belief propagation in a "
         f"component of {len(largest.nodes):,} nodes connected by {len(largest.graph.edges):,} "
         f"edges: it has an induced width of {bound}{cost.width}, so that with K = {n_states} exact "
-        f"inference would take {bound}{format_bytes(cost.n_bytes)} and {bound}{cost.n_operations:.2g} "
-        f"operations a call (allowed are {format_bytes(budget.max_bytes)} and "
-        f"{budget.max_operations:.2g}).{also} "
+        f"inference would take {bound}{format_bytes(cost.n_bytes)} and "
+        f"{bound}{cost.n_operations:.2g} operations a call (allowed are "
+        f"{format_bytes(budget.max_bytes)} and {budget.max_operations:.2g}).{also} "
         f"The error of the approximation is not known. {costs.suggest_exact(highest)}",
         ApproximationWarning,
     )

@@ -699,15 +699,16 @@ class Stages:
         """Return the best grouping of the last stage if it leads by ``CLEAR_LEAD``, else None.
 
         A stage with simpler covariances has fewer parameters, so the information criterion may
-        choose it although the fit then ends at a much lower maximum.
+        choose it although the fit then ends at a much lower maximum. With fewer points than
+        parameters, a lead is mostly overfitting.
         """
-        runs = dict(self.ends).get(FREE)
-        if runs is None:
+        runs, n_points = dict(self.ends).get(FREE), self.batch.side.n_points
+        if runs is None or n_points < self.batch.n_free(FREE):
             return None
         evidence = runs.evidence - TOO_SMALL_PENALTY * self.batch.count_too_small(runs.r)
         best = best_first(evidence.tolist())[0]
         lead = evidence[best] - released.evidence.max()
-        return runs.r[:, best] if lead > CLEAR_LEAD * self.batch.side.n_points else None
+        return runs.r[:, best] if lead > CLEAR_LEAD * n_points else None
 
     def run_all(self) -> None:
         """Run all stages, then improve the best one by moves."""
