@@ -1,4 +1,4 @@
-"""Test constrained K-means as the limit of PPC, [lu2007, App. C], and its misprints.
+"""Test constrained K-means as the limit of PPC, and misprints of [lu2007, App. C].
 
 PPC is a Gaussian mixture with pairwise preferences. In the limit its variance σ² goes to zero.
 Letters: J: objective of constrained K-means; Ω: normaliser of the prior of assignments.
@@ -74,7 +74,7 @@ def test_em_of_ppc_becomes_cop_k_means_at_small_variance(seed):
 def assert_same_run(seed, side, rule, preferences, variance):
     """Compare iterations of Lloyd's algorithm and of EM with updates of the means only.
 
-    They are compared until a cluster is empty, from where they differ.
+    The comparison ends when a cluster is empty, because the algorithms differ from then on.
     """
     X, means, weights = draw_problem(seed)
     for step in islice(lloyd(Nodes.of(X, side, 0.5), side.graph, means, rule), 6):
@@ -154,7 +154,7 @@ def test_the_sum_of_eq_c2_runs_over_unordered_pairs_and_its_constant_is_positive
     ordered = np.einsum("zij,ij->z", same, W)
     links = W[W > 0].sum() / 2
     np.testing.assert_allclose(distances - ordered / 2 + links, cost, rtol=1e-12)
-    # Printed are both orders of each pair, and C = -Σ a.
+    # The paper sums over both orders of each pair, and its constant is C = -Σ a.
     assert np.ptp(distances - ordered - cost) > 1
     assert abs(distances - ordered / 2 - links - cost).min() > 1
 

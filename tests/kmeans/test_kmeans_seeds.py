@@ -34,7 +34,7 @@ X = 20.0 * Y[:, None] + np.random.default_rng(0).normal(size=(120, 1))
 @pytest.mark.parametrize("kinds", [("must_link",), ("cannot_link",), ("must_link", "cannot_link")])
 @pytest.mark.parametrize("Estimator", [COPKMeans, PCKMeans])
 def test_default_restarts_with_true_relations_find_all_groups(Estimator, kinds):
-    """A single restart of several may merge two groups, so that several are needed."""
+    """A single restart may merge two groups, so several are needed."""
     truth = float(6 * 20 * X.reshape(6, 20).var(axis=1).mean())
     for seed in range(10):
         pairs = random_pairs(Y, 50, random_state=seed)._asdict()

@@ -31,6 +31,7 @@ def largest_deviation(W, C):
 
 # ------------------------------------------------------------------ pairs for MMC, Xing's metric
 
+# Run a test for full and for diagonal metrics.
 BOTH_FORMS = pytest.mark.parametrize("diagonal", [False, True])
 
 

@@ -1,4 +1,4 @@
-"""Test what all metrics share: maps, refusals, and warnings about two sources of chunklets."""
+"""Test what RCA, OnlineRCA and MMC have in common: maps, refusals, and warnings about y."""
 
 import warnings
 

@@ -67,7 +67,7 @@ ROUNDED = 0.1 + np.random.default_rng(0).integers(-1, 2, size=150) * 2**-56
 
 
 @pytest.mark.parametrize("extra", [IRIS[0].sum(axis=1) / 3, ROUNDED], ids=["sum", "rounding"])
-def test_a_dependent_column_changes_no_distance_and_is_warned_of(extra):
+def test_a_dependent_column_changes_no_distance_but_gives_a_warning(extra):
     X, y = IRIS
     Z = np.column_stack([X, extra])
     with pytest.warns(UserWarning, match="data span 4 of 5 dimensions"):

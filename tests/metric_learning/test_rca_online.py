@@ -25,9 +25,9 @@ def test_a_stationary_stream_converges_to_the_batch_metric_up_to_a_rotation(size
 
 
 def test_chunklets_of_different_sizes_converge_to_the_pooled_covariance():
-    """The printed steady state E[(1/n) Σ h hᵗ] is right only if all chunklets have one size.
+    """If all chunklets have the same size, [barhillel2005, app. C] prints the right steady state.
 
-    It is in appendix C. If sizes depend on classes, both the algorithm and eq. 1 give the pooled
+    It is E[(1/n) Σ h hᵗ]. If sizes depend on classes, both the algorithm and eq. 1 give the pooled
     covariance instead.
     """
     small, large = np.diag([1.0, 9.0]), np.diag([9.0, 1.0])

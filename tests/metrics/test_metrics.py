@@ -85,7 +85,7 @@ test_scores_refuse_invalid_labels = refused(
 
 
 @given(labellings(), st.integers(0, 10**6), st.sampled_from([0, 7]))
-def test_broken_relations_counts_pair_by_pair(labels, seed, n):
+def test_broken_relations_equal_counts_pair_by_pair(labels, seed, n):
     y_pred = labels[1]
     pairs = np.random.default_rng(seed).integers(len(y_pred), size=(2, n, 2))
     broken = metrics.broken_relations(y_pred, *pairs)

@@ -88,7 +88,7 @@ def draw_crossed_classes(seed, n=240):
 
 @given(seed=st.integers(0, 10**6), has_cannot_link=st.booleans())
 def test_e_step_with_relations_of_classes_equals_enumeration(seed, has_cannot_link):
-    """Relate the classes of five points, and sum over their assignments to four components."""
+    """Compare with a sum over all assignments of five points to four components."""
     rng = np.random.default_rng(seed)
     theta, X = draw_class_parameters(rng, (1, 3)), 2 * rng.normal(size=(5, 2))
     known = {"must_link": [[0, 1]], "preferences": [[2, 3, 1.5], [1, 4, -0.7]]}
@@ -112,7 +112,7 @@ def test_e_step_with_relations_of_classes_equals_enumeration(seed, has_cannot_li
 
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 def test_class_mixture_equals_a_mixture_with_masked_components(covariance_type):
-    """A mixture of all components is equal if labels exclude the components of other classes."""
+    """A plain mixture fits equally if a mask excludes the components of other classes."""
     X, _, labels = draw_crossed_classes(1)
     options = {"covariance_type": covariance_type, "tol": 1e-7, "max_iter": 300}
     classes = ClassMixture((2, 2), random_state=0, **options).fit(X, labels=labels)

@@ -53,7 +53,7 @@ def draw_problem(kind, seed=0, n_points=N):
 
 
 def fit_model(X, known, **options):
-    """Fit a mixture with defaults that end after a small number of iterations."""
+    """Fit a mixture; unless the options say otherwise, EM stops after 15 iterations."""
     options = {"random_state": 0, "max_iter": 15} | options
     return ConstrainedGaussianMixture(K, **options).fit(X, **known)
 
@@ -80,7 +80,7 @@ def test_fit_on_two_processes_equals_the_fit_in_memory(cluster, kind):
 def test_the_fit_does_not_depend_on_the_chunks(
     seed, kind, covariance_type, sampling, weighted, height
 ):
-    """Without a cluster Dask runs the tasks in this process."""
+    """Chunks of any height give the fit in memory; Dask runs the tasks in this process."""
     rng, X, known = draw_problem(kind, seed)
     if weighted:
         known["sample_weight"] = rng.integers(0, 3, size=N)
@@ -228,7 +228,7 @@ def test_errors_from_workers_name_rows_of_the_whole_table():
 
 
 def test_chunks_are_read_once(tmp_path):
-    """Reading a chunk may open a file, so that it must not be repeated in each iteration of EM."""
+    """Reading a chunk may open a file, so it must not be repeated in each iteration of EM."""
 
     def mark_read(block, block_info=None):
         chunk = block_info[0]["chunk-location"][0] if block_info else "nobody"

@@ -1,4 +1,4 @@
-"""Test the estimator with side information: void relations, refused ones, and predictions."""
+"""Test fits with side information: relations of weight zero, refusals, and predictions."""
 
 from functools import partial
 from unittest import mock

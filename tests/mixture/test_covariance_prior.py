@@ -1,4 +1,4 @@
-"""Test fits with a prior of the covariances: the M-step, EM, and data with a small sample."""
+"""Test fits with a prior on the covariances: the M-step, EM, and a sample of twelve points."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,15 @@ def compute_objective(family, X, r, theta):
     return (r * log_joint(X, theta)).sum() + family.log_prior(theta)
 
 
+@pytest.mark.parametrize("prior", [None, PRIOR])
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
-def test_m_step_maximises_the_penalised_objective(covariance_type, seed):
+def test_m_step_maximises_the_expected_log_likelihood_plus_log_prior(covariance_type, prior, seed):
+    """No parameters of the same covariance type, drawn near the result, have a higher objective."""
     rng = np.random.default_rng(seed)
     X, r = rng.normal(size=(20, 2)), rng.dirichlet(np.ones(3), 20)
-    family = POOLINGS[covariance_type]._replace(prior=PRIOR)
+    family = POOLINGS[covariance_type]._replace(prior=prior)
     theta = family.start(X, r)
     highest = compute_objective(family, X, r, theta)
     for _ in range(20):
@@ -65,7 +67,7 @@ def test_em_never_lowers_evidence_times_prior(covariance_type, kind):
 
 
 def test_fraley_raftery_prior_keeps_covariances_of_a_small_sample_regular():
-    """Covariances of clumps of four points in three columns would collapse without a prior."""
+    """Without a prior the covariances of four points in three dimensions would become singular."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3)) + 6 * np.repeat(np.eye(3), 4, axis=0)
     model = ConstrainedGaussianMixture(

@@ -39,9 +39,8 @@ def warns_about_relations(seed, separation=2.5, error_rate=0.0):
     return any("speak against" in message for message in messages)
 
 
-def test_true_relations_are_rarely_doubted_and_wrong_ones_mostly():
-    # The stated rate of false alarms is 0.01; of 60 fits more than 4 then warn with probability
-    # 1 / 2000.
+def test_fits_rarely_doubt_true_relations_and_mostly_doubt_wrong_ones():
+    # At the stated rate of false alarms, 0.01, more than 4 of 60 fits warn in 1 of 2000 cases.
     assert sum(map(warns_about_relations, range(60))) <= 4
     assert sum(warns_about_relations(seed, 6, 0.1) for seed in range(20)) >= 15
 
@@ -124,7 +123,7 @@ def test_warning_distinguishes_a_poor_maximum_from_wrong_relations():
 
 @pytest.mark.parametrize("n_points", [5, 6])
 def test_components_of_single_points_give_a_warning(n_points):
-    """With one component for each point, every variance is reg_covar."""
+    """A component of a single point has the variance reg_covar, which is nearly zero."""
     X = np.random.default_rng(0).normal(size=(n_points, 2))
     (message, *_) = collect_warnings(ConstrainedGaussianMixture(5, random_state=0), X)
     assert "covariances are near to singular" in message

@@ -65,7 +65,7 @@ def test_evidence_never_falls(family, kind, seed, sampling):
 @pytest.mark.parametrize("covariance_type", mixture.POOLINGS)
 @given(seed=st.integers(0, 100_000), log_reg=st.floats(-6, 1))
 def test_the_penalised_evidence_never_falls_with_regularisation(covariance_type, seed, log_reg):
-    """No M-step lowers F(q, θ) - penalty(θ, N), so the penalised evidence does not fall either."""
+    """No iteration lowers the lower bound minus the penalty, or the evidence minus the penalty."""
     reg_covar = 10**log_reg
     X, start = draw_problem(seed, covariance_type)
     side, kind = SideInformation.build(len(X)), mixture.POOLINGS[covariance_type]

@@ -67,7 +67,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 @pytest.mark.parametrize("covariance_type", POOLINGS)
 @pytest.mark.parametrize("reg_covar", [0.0, 1e-6, 1e-2])
 def test_fit_without_side_information_equals_scikit_learn(covariance_type, reg_covar):
-    """Compare parameters, the path of the evidence, and predictions."""
+    """Compare parameters, the evidence in every iteration, and predictions."""
     pool = POOLINGS[covariance_type]
     start = cgmm.Parameters(np.full(3, 1 / 3), X[[0, 60, 120]], np.stack([np.eye(4)] * 3))
     precisions = pool.combine(np.ones(3), start.covariances)
@@ -97,10 +97,11 @@ def test_fit_without_side_information_equals_scikit_learn(covariance_type, reg_c
 # ------------------------------------------------------------------ the start
 
 
-test_impossible_starts_are_refused = refused(
+test_impossible_starts_and_reg_covar_are_refused = refused(
     lambda **params: ConstrainedGaussianMixture(3, **params).fit(X),
     ({"init_params": np.full((150, 3), 0.5)}, "row 0 of init_params"),
     ({"init_params": np.full((150, 2), 0.5)}, "must have"),
+    ({"reg_covar": 1e3}, "reg_covar=1000 exceeds the squared range"),
     ({"weights_init": [0.5, 0.5]}, "weights_init has shape"),
     ({"weights_init": [0.5, 0.6, 0.1]}, "sum to one"),
     ({"weights_init": [1.5, -0.5, 0.0]}, "non-negative"),
@@ -136,7 +137,7 @@ def test_a_failed_run_does_not_end_the_others(monkeypatch):
 # ------------------------------------------------------------------ information criteria
 
 
-def test_criteria_of_a_fit_need_an_engine_with_evidence():
+def test_bic_and_aic_of_a_fit_need_an_engine_with_evidence():
     model = ConstrainedGaussianMixture(3, random_state=0, inference="gibbs", tol=0.05)
     model.fit(BLOBS, cannot_link=[[0, 40]])
     for criterion in (model.bic, model.aic):
@@ -179,7 +180,7 @@ def test_a_warm_start_with_other_components_or_columns_is_refused():
 
 
 def test_kmeans_initialisation_equals_scikit_learn():
-    """Use pure noise, in which K-means with another number of restarts would end elsewhere."""
+    """In pure noise K-means with another number of restarts would end at other means."""
     noise = np.random.default_rng(0).normal(size=(120, 2))
     options = {"init_params": "kmeans", "random_state": 4, "max_iter": 1}
     ours, theirs = (
@@ -189,15 +190,6 @@ def test_kmeans_initialisation_equals_scikit_learn():
 
 
 # ------------------------------------------------------------------ difficult data
-
-
-def fit_mixture(X, n_components=2, **params):
-    return ConstrainedGaussianMixture(n_components, random_state=0, **params).fit(X)
-
-
-def test_reg_covar_above_the_variance_of_the_data_is_refused():
-    with pytest.raises(ValueError, match="reg_covar=1e-06 exceeds the squared range"):
-        fit_mixture(BLOBS * 1e-8)
 
 
 # The distant point is the third last. 12,100 points are processed in several blocks.
@@ -212,9 +204,8 @@ def test_error_names_the_row_of_a_point_without_finite_density(n_points, kind):
     }[kind]
     X = np.sign(np.random.default_rng(0).normal(size=(n_points, 1)))
     start = {"weights_init": [0.5, 0.5], "means_init": [[-1.0], [1.0]]}
-    narrow = fit_mixture(BLOBS[:, :1], **start).set_params(
-        covariances_init=np.full((2, 1, 1), 1e-290)
-    )
+    narrow = ConstrainedGaussianMixture(2, random_state=0, **start).fit(BLOBS[:, :1])
+    narrow.set_params(covariances_init=np.full((2, 1, 1), 1e-290))
     named = rf"(row|point) {row} has (no possible|only)"
     X[row] = 1e200
     with pytest.raises(ValueError, match=named):

@@ -31,7 +31,7 @@ def Mixture():
 
 
 def draw_counts(seed=0, n_points=150):
-    """Draw a table of Poisson counts in two columns from three groups; return the groups, too."""
+    """Draw Poisson counts (n_points, 2) of three groups; return them and the group of each row."""
     rng = np.random.default_rng(seed)
     z = np.arange(n_points) % 3
     return rng.poisson(RATES[z]).astype(float), z

@@ -93,25 +93,21 @@ def test_first_chunklet_is_drawn_in_proportion_to_its_size():
     assert np.mean(r_first) == pytest.approx(6 / 8, abs=5 * (3 / 16 / n_runs) ** 0.5)
 
 
-def test_points_of_a_chunklet_get_the_mean_of_their_responsibilities():
+@pytest.mark.parametrize(
+    ("weights", "shares"), [(None, [0.55, 0.35]), (np.array([2.0, 1, 1, 0]), [0.7, 0.4])]
+)
+def test_points_of_a_chunklet_get_the_weighted_mean_of_their_responsibilities(weights, shares):
     r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
-    side = SideInformation.build(4, must_link=[[0, 1], [1, 3]])
-    expected = np.array([[1.7, 1.3], [1.7, 1.3], [0.3, 2.7], [1.7, 1.3]]) / 3
-    np.testing.assert_allclose(mixture.adapt_to_evidence(r, side), expected, rtol=1e-15)
-
-
-def test_points_of_a_weighted_chunklet_get_the_weighted_mean():
-    """A weight counts as copies of its point; chunklets of weight zero must not give NaN."""
-    r = np.array([[1.0, 0.0], [0.4, 0.6], [0.1, 0.9], [0.3, 0.7]])
-    side = SideInformation.build(4, must_link=[[0, 1], [2, 3]])
-    weighted = side.weighted(np.array([2.0, 1.0, 0.0, 0.0]))
-    adapted = mixture.adapt_to_evidence(r, weighted)
-    np.testing.assert_allclose(adapted[:2], [[0.8, 0.2]] * 2, rtol=1e-12)
-    np.testing.assert_allclose(adapted.sum(axis=1), 1, rtol=1e-12)
+    side = SideInformation.build(4, must_link=[[0, 2], [3, 1]]).weighted(weights)
+    expected = np.tile([[share, 1 - share] for share in shares], (2, 1))
+    np.testing.assert_allclose(mixture.adapt_to_evidence(r, side), expected, rtol=1e-12)
+    # A chunklet whose weights are all zero must not give NaN.
+    r = mixture.adapt_to_evidence(r, side.weighted(np.array([1.0, 0, 1, 0])))
+    np.testing.assert_allclose(r.sum(axis=1), 1, rtol=1e-12)
 
 
 def test_components_are_numbered_by_the_majority_of_labels():
-    """A chunklet of five points decides against two single points with the same label."""
+    """Five points of a chunklet outvote two single points with the same label."""
     start = np.eye(2)[[1] * 5 + [0, 0, 1]]
     must_link = [[0, j] for j in range(1, 5)]
     side = SideInformation.build(8, labels=[0] * 7 + [1], must_link=must_link)
@@ -126,7 +122,7 @@ def test_components_are_numbered_by_the_majority_of_labels():
     ]
 
 
-def test_points_without_allowed_responsibility_get_equal_ones():
+def test_points_that_start_in_excluded_components_get_equal_responsibilities():
     allowed = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]], dtype=bool)
     start = np.eye(3)[[0, 1, 0, 2]]
     side = SideInformation.build(4, labels=allowed)

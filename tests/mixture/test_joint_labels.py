@@ -107,7 +107,7 @@ def test_restarts_without_evidence_are_compared_by_the_best_assignment(monkeypat
     plain = fit_model("gibbs", X, {}, n_init=3, tol=0, init_params="random_from_data")
     assert max(score for score, _ in rated) == pytest.approx(40 * plain.score(X), rel=1e-10)
     assert len(rated) == 3
-    # Runs of an engine with evidence are compared by it, so that nothing is rated.
+    # Runs of an engine that reports evidence are compared by it, so none is rated.
     fit_model("independent", X, {}, n_init=3, init_params="random_from_data")
     assert len(rated) == 3
     rated.clear()
@@ -171,7 +171,7 @@ def test_em_with_a_sampler_ends_if_only_noise_remains(noise):
     stationary = 0.5 + noise * rng.normal(size=(60, 400))
     moving = stationary + np.linspace(-0.4, 0.4, 60)[:, None]
     converging = 0.5 + 0.3 * 0.97 ** np.arange(60)[:, None] * np.ones(400)
-    # Large steps back and forth are no sampling noise.
+    # Steps back and forth that are this large are not sampling noise.
     oscillating = 0.5 + 0.3 * (-1.0) ** np.arange(60)[:, None] * np.ones(400)
     runs = [
         follow(lambda _, path=path: iterate_posteriors(path), tol=1e-6, max_iter=50)

@@ -15,7 +15,7 @@ THETA, R = FIT.mixture_.parameters_, FIT.mixture_.responsibilities_
 
 
 def test_responsibilities_need_a_numerator_that_depends_on_the_class():
-    """The responsibilities of two classes must add up to one, but are equal as printed.
+    """The printed responsibilities of two classes are equal, so they do not add up to one.
 
     [schmidt2016, sect. 2.1], the formula for r_0
     """
@@ -27,9 +27,9 @@ def test_responsibilities_need_a_numerator_that_depends_on_the_class():
 
 
 def test_the_printed_product_depends_on_labels_that_it_should_sum_out():
-    """The terms must not depend on the label that is summed out.
+    """A sum over labels must not depend on them, but the printed one does.
 
-    [schmidt2016, sect. 2.3], last display: no term contains the index t of the sum.
+    [schmidt2016, sect. 2.3], last display: no factor contains the index t of the sum.
     """
     u = log_joint(X, THETA)[:, :2]
     with_y_0, with_y_1 = np.sum(np.log(2) + u, axis=0)
@@ -38,14 +38,14 @@ def test_the_printed_product_depends_on_labels_that_it_should_sum_out():
 
 @pytest.mark.parametrize(("start", "is_right"), [(0, False), (5, False), (6, True), (7, False)])
 def test_counts_add_up_only_if_the_second_sum_starts_after_the_labelled_points(start, is_right):
-    """Green's slides start the second sum at l + 1, where l may be read as classes or points."""
+    """Green's slides start the second sum at l + 1; l must be the number of labelled points, 6."""
     labelled_first = R[np.argsort(LABELS < 0, kind="stable")]
     total = labelled_first[:6].sum() + labelled_first[start:].sum()
     assert np.isclose(total, len(X)) == is_right
 
 
 def test_covariances_from_as_many_points_as_dimensions_are_singular():
-    """Green's slides start from the labelled points, of which each class needs at least D + 1."""
+    """Green's slides start from labelled points, but D of them in a class are not enough."""
     is_known = LABELS >= 0
     with pytest.raises(ValueError, match="not positive definite"):
         SemiSupervisedGaussianClassifier(reg_covar=0).fit(X[is_known], LABELS[is_known])

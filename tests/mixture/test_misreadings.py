@@ -111,7 +111,7 @@ def test_cross_validation_with_metadata_routing_needs_pairs_among():
 
 @pytest.mark.parametrize("is_mask", [False, True])
 def test_plain_pairs_with_selected_rows_give_a_warning(is_mask):
-    """In a fold, row numbers of the whole table mean other points, and may raise no error."""
+    """In a fold, row numbers of the whole table refer to other points, often without an error."""
     first_pairs, model = MUST[MUST.max(axis=1) < 30], cgmm.COPKMeans(2, random_state=0)
     for split in KFold(3, shuffle=True, random_state=0).split(X):
         rows = np.isin(np.arange(N), split[0]) if is_mask else split[0]
@@ -204,8 +204,8 @@ UNSUPERVISED = [
 ]
 
 
-def choose_points(model):
-    """Return the points, as categories for a categorical mixture."""
+def choose_table(model):
+    """Return the points, or codes of categories if the model is a categorical mixture."""
     return (X > 3).astype(int) if isinstance(model, cgmm.ConstrainedCategoricalMixture) else X
 
 
@@ -217,12 +217,12 @@ def choose_points(model):
 @pytest.mark.parametrize("model", UNSUPERVISED, ids=repr)
 def test_ignored_labels_give_a_warning(model, labels):
     with pytest.warns(UserWarning, match="y is not read here") as caught:
-        model.fit(choose_points(model), labels)
+        model.fit(choose_table(model), labels)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     remedy = re.search(r"(labels|must_link)=(cgmm.*\])", str(caught[0].message))
     known = eval(remedy[2] + ")" * (remedy[1] == "must_link"), {"cgmm": cgmm, "y": labels})
-    model.fit(choose_points(model), **{remedy[1]: known})
+    model.fit(choose_table(model), **{remedy[1]: known})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Check the errata about normalisers in the papers that book/_data/errata.toml lists.
+"""Check the errata in book/_data/errata.toml that are about normalisers of the prior.
 
 Letters: α_l: weight of class l; Z or Ω: normaliser of the prior of assignments, e.g. Σ_l α_l².
 """

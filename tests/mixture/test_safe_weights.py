@@ -1,4 +1,4 @@
-"""Test the default update of weights: exact with exact engines, and harmless with all others."""
+"""Test the default update of weights: it equals "exact" with exact engines, and does no harm."""
 
 import re
 import warnings
@@ -26,7 +26,7 @@ from cgmm.scenarios import preferences
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N_DRAWS = 12
-# The mean score may fall by this much, which is its standard error.
+# The mean score may be lower by its standard error over N_DRAWS draws.
 MARGIN = 0.02
 
 
@@ -149,7 +149,7 @@ def test_evidence_is_comparable_between_updates_of_weights(weights, name, monkey
     """After every update the evidence uses the normaliser of the network, or warns if it cannot."""
     X, _z, known = draw_three_clumps(4, 40, 90)
     if weights == "auto":
-        # An exact update becomes too expensive to be chosen by default.
+        # At these costs the default is not the exact update.
         monkeypatch.setattr(problem, "PRIOR_CALLS_OF_A_FIT", 1e8)
     options = {"covariance_type": "spherical", "random_state": 0}
     model = ConstrainedGaussianMixture(3, inference=name, weights=weights, **options)
@@ -171,8 +171,8 @@ def test_evidence_is_comparable_between_updates_of_weights(weights, name, monkey
 # ------------------------------------------------------------------ warnings
 
 
-def converge_late(graph, n_unconverged):
-    """Return an engine whose first calls warn that they have not converged."""
+def make_late_engine(graph, n_unconverged):
+    """Return an engine that warns in its first calls that it has not converged."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
@@ -188,7 +188,7 @@ def converge_late(graph, n_unconverged):
 @pytest.mark.parametrize("n_init", [1, 3])
 def test_only_the_last_e_step_gives_a_convergence_warning(n_unconverged, n_warnings, n_init):
     X, _, known = draw_three_clumps(5, 40, 12)
-    engine = partial(converge_late, n_unconverged=n_unconverged)
+    engine = partial(make_late_engine, n_unconverged=n_unconverged)
     model = ConstrainedGaussianMixture(
         2, inference=engine, weights="ignore", random_state=0, n_init=n_init, tol=1e-2,
         init_params="k-means++",
@@ -200,8 +200,8 @@ def test_only_the_last_e_step_gives_a_convergence_warning(n_unconverged, n_warni
     assert all("not converged" in str(w.message) for w in caught)
 
 
-def approximate(graph):
-    """Return an engine with approximate results, each of which gives a new warning."""
+def make_approximate_engine(graph):
+    """Return an engine that gives a new warning in each call, because its result is approximate."""
     exact, calls = ENGINES["junction_tree"](graph), []
 
     def infer(unary):
@@ -216,7 +216,9 @@ def approximate(graph):
 @pytest.mark.parametrize("n_init", [1, 3])
 def test_a_fit_gives_one_warning_about_an_approximate_engine(n_init):
     X, _z, hard = draw_three_clumps(5, 40, 12)
-    model = ConstrainedGaussianMixture(2, inference=approximate, random_state=0, n_init=n_init)
+    model = ConstrainedGaussianMixture(
+        2, inference=make_approximate_engine, random_state=0, n_init=n_init
+    )
     for method, known in ((model.fit, soften(hard, 1.0)), (model.predict, {})):
         with warnings.catch_warnings(record=True, action="always") as caught:
             method(X, **known | {"cannot_link": [[0, 1]]})
@@ -241,7 +243,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_remedies_named_in_warnings_work(case):
-    """Every call in the message of an error is complete and fits the refused points."""
+    """Every call that a message proposes is complete, and fits the points that were refused."""
     n_components, options, n_samples, cannot_link = CASES[case]
     rng = np.random.default_rng(0)
     centres = 5 * rng.normal(size=(n_components, 2))

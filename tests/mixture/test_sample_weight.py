@@ -47,15 +47,22 @@ def test_weighted_points_equal_repeated_points(kind, covariance_type, sampling, 
     assert_same_fit(weighted, repeated, times)
 
 
-def test_weighted_categories_and_classes_equal_repeated_ones():
+@pytest.mark.parametrize(
+    "model", [cgmm.ConstrainedCategoricalMixture(K), cgmm.MixedMixture(K, categorical_features=[1])]
+)
+def test_weighted_rows_with_categories_equal_repeated_rows(model):
     _, X, r, times = draw_problem(0)
-    codes = (X > 1).astype(int)
+    X = X > 1 if "Categorical" in str(model) else np.column_stack([X[:, 0], X[:, 1] > 1])
     weighted, repeated = (
-        cgmm.ConstrainedCategoricalMixture(K, init_params=start, max_iter=4, tol=0)
+        clone(model).set_params(init_params=start, max_iter=4, tol=0)
         for start in (r, np.repeat(r, times, axis=0))
     )
-    weighted.fit(codes, sample_weight=times)
-    assert_same_fit(weighted, repeated.fit(np.repeat(codes, times, axis=0)), times)
+    weighted.fit(X.astype(float), sample_weight=times)
+    assert_same_fit(weighted, repeated.fit(np.repeat(X, times, axis=0).astype(float)), times)
+
+
+def test_weighted_points_of_a_classifier_equal_repeated_points():
+    _, X, _, times = draw_problem(0)
     y = np.where(np.arange(N) % 2, -1, X[:, 0] > 1)
     weighted, repeated = (
         cgmm.SemiSupervisedGaussianClassifier(max_iter=4, tol=0) for _ in range(2)
@@ -150,7 +157,7 @@ def test_a_class_whose_points_have_weight_zero_is_allowed():
     assert np.isfinite(model.log_evidence_)
 
 
-def test_normalised_weights_give_a_warning_with_relations_only():
+def test_weights_with_sum_one_give_a_warning_only_with_relations():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) + np.repeat([[0, 0], [5, 0]], 20, axis=0)
     model, shares = ConstrainedGaussianMixture(2, random_state=0), np.full(40, 1 / 40)

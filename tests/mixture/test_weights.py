@@ -1,4 +1,4 @@
-"""Test the updates of the weights π: each maximises its objective in a bounded number of calls.
+"""Test the updates of the weights π: each maximises its objective with few calls of an engine.
 
 Letters: C_k: expected count of component k; Z_prior(π): normaliser of the prior of assignments.
 """
@@ -63,7 +63,9 @@ def compute_objective(side, counts, weights):
 
 
 @given(seed=st.integers(0, 100_000), n_components=st.integers(2, 3))
-def test_normaliser_equals_enumeration_and_its_gradient_finite_differences(seed, n_components):
+def test_normaliser_equals_enumeration_and_its_gradient_equals_finite_differences(
+    seed, n_components
+):
     side, eta = draw_relations(seed), np.random.default_rng(seed).normal(size=n_components)
     prior = Prior(side, ENUMERATE)
     log_z, _ = prior.log_z_and_counts(eta)
@@ -121,11 +123,6 @@ def test_exact_update_of_sampled_chunklets_has_a_closed_form():
     side = SideInformation.build(5, must_link=[[0, 1], [1, 2]], sampling="chunklets")
     counts = np.array([1.2, 1.8])
     np.testing.assert_array_equal(UPDATES["exact"](Prior(side, ENUMERATE))(counts), counts / 3)
-    points = SideInformation.build(5, must_link=[[0, 1], [1, 2]])
-    counts = np.array([2.2, 2.8])
-    assert not np.allclose(
-        UPDATES["exact"](Prior(points, ENUMERATE))(counts), counts / 5, atol=1e-3
-    )
 
 
 def test_exact_update_gives_a_component_forced_by_relations_a_positive_weight():
@@ -228,7 +225,7 @@ def test_cautious_weights_lie_between_closed_form_and_equal_weights(seed, w, n_c
     share = np.linalg.norm(weights - closed) / (np.linalg.norm(closed - 1 / n_components) or 1)
     assert 0 <= share <= 1 + 1e-12
     np.testing.assert_allclose(weights, closed + share * (1 / n_components - closed), atol=1e-9)
-    # No other weights between the two are better.
+    # No other weights between closed form and equal weights have a higher objective.
     pull = max(SelectedPairs(side).slope((closed**2).sum()), 0)
     others = closed + np.linspace(0, 1, 500)[:, None] * (1 / n_components - closed)
     objective = lambda pi: np.log(pi) @ counts - pull * (pi**2).sum(axis=-1)  # noqa: E731
