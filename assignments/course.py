@@ -1,15 +1,15 @@
-"""Hand out, grade, mark and print what this folder holds.
+"""Hand out, grade, mark and print the assignments, exams, projects and quizzes of this folder.
 
     python course.py release [NAME ...] [--seed WORD] [--students FILE] [--out DIR]
         write the student versions, without solutions and hidden checks
     python course.py grade SUBMISSIONS [--seed WORD] [--out DIR] [--due DATE] [--late PRICE]
-        examine what is new or changed below SUBMISSIONS; write tables and feedback
+        run new or changed notebooks below SUBMISSIONS; write tables and feedback
     python course.py mark [SHEET ...] [--out DIR]
-        enter points: of answers, of checks that you judge otherwise; nothing is run
+        enter points given by hand, for answers or in place of a check; nothing is run
     python course.py try [NAME ...] [--seed WORD]
-        grade the right solution and every named mistake, and print which check caught what
+        grade the right solution and every named mistake, and print which checks failed
     python course.py exam [QUESTION ...] [--seed WORD] [--out DIR]
-        print questions of the exam bank, and their keys (a chapter's number means all of its)
+        print questions of the exam bank and their keys (a number means a whole chapter)
     python course.py key [NAME ...] [--seed WORD] [--out DIR]
         print solutions, numbers, points and rubrics of assignments
     python course.py projects [NAME ...] [--out DIR]
@@ -17,8 +17,8 @@
     python course.py quiz [CHAPTER ...] [--out DIR]
         write the "guess first" boxes of chapters as a quiz that Moodle imports (GIFT)
 
-``--seed`` is a word, for example the name of the term: it makes all random numbers of the
-assignments, so another word gives another course with other numbers.
+``--seed`` is a word, for example the name of the term. All random numbers of the assignments depend
+on it, so each term can have its own numbers.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ HERE = Path(__file__).resolve().parent
 os.environ.setdefault("MARKAPART_COURSE", str(HERE))
 sys.path.insert(0, str(HERE / "grader"))
 
-import papers  # noqa: E402 (the lines above say where the grader is)
+import papers  # noqa: E402 (after the grader is on the path)
 import quiz  # noqa: E402
 from markapart import cli  # noqa: E402
 from markapart.sources import names  # noqa: E402
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; return the exit status."""
+    """Run the command that the arguments name; return the exit status."""
     return cli.main(arguments, _parser())
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Return the grader's commands and those that print what is in this folder."""
+    """Return the parser with the commands of the grader and those that print papers."""
     parser, commands = cli.build_parser(__doc__)
     for name, (run, metavar, what) in {
         "exam": (_exam, "QUESTION", "print an exam and its key; 06-votes, or 06"),
@@ -64,20 +64,20 @@ def _parser() -> argparse.ArgumentParser:
 def _exam(options: argparse.Namespace) -> int:
     questions = papers.choose_questions(options.names, options.seed)
     sheets = {name: papers.exam(questions, key=name == "exam_key") for name in ("exam", "exam_key")}
-    return _printed(sheets, options.out)
+    return _print_papers(sheets, options.out)
 
 
 def _key(options: argparse.Namespace) -> int:
     wanted = options.names or names()
     sheets = {f"key_{name}": papers.assignment_key(name, options.seed) for name in wanted}
-    return _printed(sheets, options.out)
+    return _print_papers(sheets, options.out)
 
 
 def _projects(options: argparse.Namespace) -> int:
     wanted = options.names or papers.projects()
     sheets = {name: papers.project(name, teacher=False) for name in wanted}
     sheets |= {f"{name}_teacher": papers.project(name, teacher=True) for name in wanted}
-    return _printed(sheets, options.out)
+    return _print_papers(sheets, options.out)
 
 
 def _quiz(options: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def _quiz(options: argparse.Namespace) -> int:
     return 0
 
 
-def _printed(sheets: dict[str, str], out: Path) -> int:
+def _print_papers(sheets: dict[str, str], out: Path) -> int:
     for path in papers.write_papers(sheets, out):
         print(path)
     return 0

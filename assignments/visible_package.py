@@ -1,14 +1,13 @@
-"""The part of cgmm that graded solutions can import: this file and ``cgmm.primer``.
+"""Replace ``cgmm/__init__.py`` where solutions are graded, so that they can import only the primer.
 
-A box shows this file in place of the package's own ``__init__.py``. The rest of the package judges
-the solutions, so they cannot import it.
+The checks use the rest of the package to test solutions, so solutions must not import it.
 """
 
 __version__ = "1.0.0"
 
 
 class SideInformation:
-    """The name by which the first cell of an assignment knows the right package."""
+    """Empty class, by which the first cell of an assignment checks that cgmm is installed."""
 
 
 def __getattr__(name: str) -> object:

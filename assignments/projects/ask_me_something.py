@@ -1,4 +1,4 @@
-"""Project "Ask me something": questions that were chosen against questions that were drawn."""
+"""Project "Ask me something": questions chosen by a strategy compared with random questions."""
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -15,7 +15,7 @@ X, y = PCA(5, random_state=0).fit_transform(digits.X[below_four]), digits.y[belo
 
 
 def accuracy(seed, *, chosen, n_answers=10):
-    """Return the accuracy of fits with ten answers, chosen or drawn at random."""
+    """Return the accuracy of a fit with ``n_answers`` answers, chosen or drawn at random."""
     if chosen:
         asked = farthest_first(
             X, lambda a, b: y[a] == y[b], n_answers, 4, then="min_max", random_state=seed
@@ -28,10 +28,10 @@ def accuracy(seed, *, chosen, n_answers=10):
 
 
 def run(draws):
-    """Accuracies, a row a draw: chosen, drawn."""
+    """Return accuracies with a row per draw and two columns: chosen, drawn at random."""
     return np.array([[accuracy(s, chosen=True), accuracy(s, chosen=False)] for s in draws])
 
 
 def finding(values):
-    """Ten chosen answers are worth more than ten random ones."""
+    """Check that ten chosen answers help more than ten random answers."""
     assert paired_difference(values[:, 0], values[:, 1]).ahead

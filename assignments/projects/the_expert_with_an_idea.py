@@ -1,4 +1,4 @@
-"""Project "The expert with an idea": errors that belong together against errors by chance."""
+"""Project "The expert with an idea": systematic errors compared with random errors."""
 
 import numpy as np
 
@@ -8,7 +8,9 @@ from cgmm.metrics import matched_accuracy, paired_difference
 from cgmm.scenarios import preferences
 
 iris = load("iris")
-hers = np.where((iris.y == 1) & (iris.X[:, 2] > 4.4), 2, iris.y)  # her idea of a virginica
+hers = np.where(
+    (iris.y == 1) & (iris.X[:, 2] > 4.4), 2, iris.y
+)  # The expert takes large flowers of class 1 for virginica.
 
 
 def accuracy(seed, *, has_idea):
@@ -17,7 +19,7 @@ def accuracy(seed, *, has_idea):
     a, b = rng.permutation(150).reshape(75, 2)[:60].T
     truth, answers = iris.y[a] == iris.y[b], hers[a] == hers[b]
     wrong = (answers != truth).sum()
-    if not has_idea:  # as many errors, anywhere
+    if not has_idea:  # Replace her errors by as many random errors.
         answers = truth ^ np.isin(np.arange(60), rng.choice(60, wrong, replace=False))
     pairs = np.column_stack([a, b])
     known = preferences(pairs[answers], pairs[~answers], certainty=1 - wrong / 60)
@@ -26,10 +28,10 @@ def accuracy(seed, *, has_idea):
 
 
 def run(draws):
-    """Accuracies, a row a draw: an idea, chance."""
+    """Return accuracies with a row per draw and two columns: systematic, random errors."""
     return np.array([[accuracy(s, has_idea=True), accuracy(s, has_idea=False)] for s in draws])
 
 
 def finding(values):
-    """At one rate of errors, those with a system do more harm."""
+    """Check that systematic errors do more harm than as many random errors."""
     assert paired_difference(values[:, 0], values[:, 1]).behind

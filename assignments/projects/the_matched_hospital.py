@@ -1,4 +1,4 @@
-"""Project "The matched hospital": a share from samples of which some came in pairs."""
+"""Project "The matched hospital": estimate a share when some samples came in pairs."""
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -14,7 +14,10 @@ malignant = tissue.y == 0
 
 
 def estimated_share(seed, weights):
-    """Error of the share of malignant samples: 200 alone, 80 pairs of one each, no labels."""
+    """Return the error of the estimated share of malignant samples, without labels.
+
+    There are 200 single samples and 80 pairs of a malignant and a benign sample.
+    """
     rows = np.random.default_rng(seed).permutation(len(X))
     alone, rest = rows[:200], rows[200:]
     pairs = np.column_stack([rest[malignant[rest]][:80], rest[~malignant[rest]][:80]])
@@ -27,12 +30,12 @@ def estimated_share(seed, weights):
 
 
 def run(draws):
-    """Errors, a row a draw: matched counts, normaliser ignored."""
+    """Return errors with a row per draw and two columns: matched counts, normaliser ignored."""
     return np.array([[estimated_share(s, w) for w in ("exact", "ignore")] for s in draws])
 
 
 def finding(values):
-    """Counting takes the hospital's pairs for the world; matched counts are nearer."""
+    """Check that matched counts have a smaller error than weights that ignore the normaliser."""
     size = np.abs(values)
     assert paired_difference(size[:, 0], size[:, 1]).behind
     assert values[:, 1].mean() > 0.05

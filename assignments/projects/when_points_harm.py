@@ -1,4 +1,4 @@
-"""Project "When points harm": unlabelled points, one Gaussian a class, or several."""
+"""Project "When points harm": unlabelled points with one or several Gaussians per class."""
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -12,7 +12,7 @@ X, y = PCA(8, random_state=0).fit_transform(digits.X), digits.y % 2  # odd or ev
 
 
 def accuracy(seed, n_unlabelled, components_per_class):
-    """On 500 images that nobody has seen, with a hundred labels."""
+    """Return the accuracy on 500 test images of a classifier with a hundred labels."""
     rows = np.random.default_rng(seed).permutation(len(X))
     test, training = rows[:500], rows[500 : 600 + n_unlabelled]
     labels = np.where(np.arange(len(training)) < 100, y[training], -1)
@@ -23,11 +23,14 @@ def accuracy(seed, n_unlabelled, components_per_class):
 
 
 def run(draws):
-    """A row a draw: one Gaussian a class without and with unlabelled points, then five."""
+    """Return accuracies with a row per draw.
+
+    The columns are one Gaussian per class without and with unlabelled points, then five likewise.
+    """
     return np.array([[accuracy(s, u, k) for k in (1, 5) for u in (0, 1000)] for s in draws])
 
 
 def finding(values):
-    """Check that the same points harm a model too simple for the classes, and help a richer one."""
+    """Check that unlabelled points harm a model that is too simple, and help a richer model."""
     assert paired_difference(values[:, 1], values[:, 0]).behind
     assert paired_difference(values[:, 3], values[:, 2]).ahead

@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc):
 def rows_by_student(request):
     """Grade the right, the untouched and each mistaken submission; return their rows."""
     name = request.cls.name
-    found = trial.submissions(name).items()
+    found = trial.trial_submissions(name).items()
     return grading.by_student(row for who, one in found for row in run_here(who, name, one))
 
 
@@ -54,7 +54,7 @@ class Assignment:
     @pytest.mark.slow  # The tests above are quicker, because they run submissions in this process.
     def test_grading_in_the_sandbox_gives_the_same_points(self, boxes, rows_by_student):
         some = ["right", sources.mistakes(self.name)[0].name]
-        handed_in = trial.submissions(self.name)
+        handed_in = trial.trial_submissions(self.name)
         found = trial.grade_notebooks({(who, self.name): handed_in[who] for who in some})
         # Outside a sandbox, messages name no line and rows contain no code, so both are removed.
         in_boxes = {

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 from markapart import sources, trial
-from markapart.examine import error_of
+from markapart.examine import find_error
 
 from cgmm import primer
 
@@ -30,7 +30,7 @@ def passes_all_checks(name, task, given):
     exec(text["setup"], space)
     space |= given
     checks = [text[own] for own in text if (own or "").startswith(task.replace("task", "check"))]
-    return not any(error_of(check, space) for check in checks)
+    return not any(find_error(check, space) for check in checks)
 
 
 @pytest.mark.parametrize("name", sources.names())

@@ -33,16 +33,16 @@ def collect_hidden_checks(name: str) -> list[HiddenCheck]:
         if cell.cell_type != "code" or not task:
             continue
         if not is_grade(cell):
-            assert examine.error_of(cell.source, space) == ""
+            assert examine.find_error(cell.source, space) == ""
             continue
         right = {one: space[one] for one in examine.names_used(cell.source, name)}
         space |= {one: _record_calls(one, value, calls) for one, value in right.items()}
-        assert examine.error_of(released[task], space) == ""
+        assert examine.find_error(released[task], space) == ""
         space |= right
         if "BEGIN HIDDEN" in cell.source:
             found.append(HiddenCheck(task, cell.source, dict(space), right, frozenset(calls)))
         # Later checks may use names that the hidden part of this one defines.
-        assert examine.error_of(cell.source, space) == ""
+        assert examine.find_error(cell.source, space) == ""
     return found
 
 
@@ -56,7 +56,7 @@ def find_passed_checks(name, replace, send=True) -> set[str]:
         own = {one: replace(one, value, shown) for one, value in right.items()}
         if send:
             own = {one: pair.teacher.decode(pair.student.encode(f)) for one, f in own.items()}
-        known = forms.Forms(examine.reference_sizes(name, None)[task])
+        known = forms.ValueSizes(examine.reference_sizes(name, None)[task])
         if not examine.run_check(text, space | own, name, known):
             passed.add(task)
     pair.close()
@@ -204,4 +204,4 @@ def test_closing_cells_accept_the_same_types_as_checks(name, monkeypatch):
     for kind in SENT_TYPES:
         replace = make_type_replacer(kind)
         functions = {one: replace(one, function, ()) for one, function in right.items()}
-        assert examine.error_of(closing, space | functions) == ""
+        assert examine.find_error(closing, space | functions) == ""

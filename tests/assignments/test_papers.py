@@ -52,10 +52,10 @@ def test_a_seed_varies_every_question_and_its_key(bank):
 @pytest.mark.parametrize("path", sorted(quiz.BOOK.glob("[0-9][0-9]_*.ipynb")), ids=lambda p: p.stem)
 def test_predictions_of_a_chapter_become_a_quiz(path, tmp_path):
     asked = path.read_text(encoding="utf8").count("{admonition} Guess first")
-    questions = quiz.boxes(path)
+    questions = quiz.read_guess_boxes(path)
     assert len(questions) == asked
     assert all(question and answer for question, answer in questions)
-    text = quiz.gift(path.stem, questions)
+    text = quiz.write_gift(path.stem, questions)
     assert text.count("::[markdown]") == asked
     bare = re.sub(r"\\[~=#{}:]", "", text)
     assert bare.count("{") == bare.count("}") == asked

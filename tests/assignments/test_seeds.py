@@ -7,8 +7,8 @@ import types
 
 import pytest
 from markapart import sources, trial
-from markapart.examine import error_of, reference_sizes, run_check
-from markapart.forms import Forms
+from markapart.examine import find_error, reference_sizes, run_check
+from markapart.forms import ValueSizes
 from ungraded import variants
 
 NAMES = sources.names()
@@ -41,7 +41,7 @@ def test_task_1_accepts_right_and_rejects_wrong_answers_for_any_seed(name):
             notebook = (trial.wrong_submission(name, mistake, word) if mistake
                         else trial.right_submission(name, word))  # fmt: skip
             checks = {sources.grade_id(c): c.source for c in sources.source(name, word).cells}
-            lost = _lost_in_task(1, notebook, checks, error_of)
+            lost = _lost_in_task(1, notebook, checks, find_error)
             assert set(lost) == set(mistake.caught_by if mistake else ()), (word, mistake)
 
 
@@ -52,7 +52,7 @@ def _lost_in_task(number, notebook, checks, run_check_of):
     for cell in notebook.cells:
         task = sources.grade_id(cell) or ""
         if task in own:
-            error_of(cell.source, space)
+            find_error(cell.source, space)
         elif task.startswith(f"check-{number}-") and (message := run_check_of(checks[task], space)):
             lost[task] = message
     return lost
@@ -77,7 +77,7 @@ def test_other_correct_solutions_earn_all_points(name, one):
         checks = {sources.grade_id(c): c for c in sources.source(name, seed).cells}
 
         def run_check_of(check, space, seed=seed):
-            forms = Forms(reference_sizes(name, seed)[sources.grade_id(check)])
+            forms = ValueSizes(reference_sizes(name, seed)[sources.grade_id(check)])
             return run_check(check.source, space, name, forms)
 
         submission = trial.wrong_submission(name, one, seed)

@@ -4,8 +4,8 @@ import tomllib
 
 from handed_in import right
 from markapart import sources
-from markapart.examine import error_of, reference_sizes, rows_of, run_check
-from markapart.forms import Forms
+from markapart.examine import build_rows, find_error, reference_sizes, run_check
+from markapart.forms import ValueSizes
 from nbgrader.utils import is_grade
 
 
@@ -30,13 +30,13 @@ def run_here(who, name, notebook, seed=None):
             answers[task] = cell.source
         # Run the teacher's version of a check, even if the student has changed the cell.
         elif task in checks:
-            forms = Forms(reference_sizes(name, seed)[task])
+            forms = ValueSizes(reference_sizes(name, seed)[task])
             heard[task] = run_check(shown[task], namespace, name, forms) or run_check(
                 checks[task].source, namespace, name, forms, hidden=True)  # fmt: skip
         # The closing figure is left out, because it takes most of the time.
         elif task or cell.source not in closing:
-            error_of(cell.source, namespace)
-    return rows_of(who, name, heard, answers, seed)
+            find_error(cell.source, namespace)
+    return build_rows(who, name, heard, answers, seed)
 
 
 def variants(name):

@@ -1,1 +1,1 @@
-"""Grade notebooks with checks that the students' code can neither see nor reach."""
+"""Grade notebooks with checks that the code of students can neither read nor change."""

@@ -3,14 +3,14 @@
     markapart release [NAME ...] [--seed WORD] [--students FILE] [--out DIR]
         write the student versions, without solutions and hidden checks
     markapart grade SUBMISSIONS [--seed WORD] [--out DIR] [--due DATE] [--late PRICE]
-        examine what is new or changed below SUBMISSIONS; write tables and feedback
+        run new or changed notebooks below SUBMISSIONS; write tables and feedback
     markapart mark [SHEET ...] [--out DIR]
-        enter points: of answers, of checks that you judge otherwise; nothing is run
+        enter points given by hand, for answers or in place of a check; nothing is run
     markapart try [NAME ...] [--seed WORD]
-        grade the right solution and every named mistake, and print which check caught what
+        grade the right solution and every named mistake, and print which checks failed
 
-``--seed`` is a word, for example the name of the term: it makes all random numbers of the
-assignments, so another word gives another course with other numbers.
+``--seed`` is a word, for example the name of the term. All random numbers of the assignments depend
+on it, so each term can have its own numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from markapart.collect import find_submissions
 from markapart.examine import Row, tally
 from markapart.grading import (
-    cores,
+    count_processors,
     enter_marks,
     grade,
     remember_unrecognised,
@@ -34,12 +34,12 @@ from markapart.grading import (
 from markapart.marks import SHEETS, Problem
 from markapart.policy import set_policy
 from markapart.roster import remember_roster
-from markapart.sources import names, student_versions, word_for
-from markapart.trial import faults, report, try_out
+from markapart.sources import names, seed_of_copy, student_versions
+from markapart.trial import find_faults, format_report, try_out
 
 
 def main(arguments: list[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
-    """Run from the command line, with the commands of a parser; return the exit status."""
+    """Run the command that the arguments name; return the exit status."""
     options = (parser or build_parser()[0]).parse_args(arguments)
     try:
         return options.run(options)
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None, parser: argparse.ArgumentParser | N
 def build_parser(
     description: str | None = __doc__,
 ) -> tuple[argparse.ArgumentParser, argparse._SubParsersAction]:
-    """Return the parser, and its commands, to which a course may add its own."""
+    """Return the parser and its group of commands, to which a course may add commands."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -61,9 +61,11 @@ def build_parser(
     grade = commands.add_parser("grade", help="grade a folder of submissions")
     grade.add_argument("submissions", type=Path, metavar="SUBMISSIONS")
     grade.add_argument("--timeout", type=float, default=30, help="seconds a cell may run, 30")
-    grade.add_argument("--jobs", type=int, default=cores(), help="default: all processors")
-    grade.add_argument("--again", action="store_true", help="also what has not changed")
-    grade.add_argument("--due", metavar="DATE", help="of these assignments: 2026-11-05T18:00")
+    grade.add_argument(
+        "--jobs", type=int, default=count_processors(), help="default: all processors"
+    )
+    grade.add_argument("--again", action="store_true", help="grade unchanged submissions again")
+    grade.add_argument("--due", metavar="DATE", help="when they are due: 2026-11-05T18:00")
     grade.add_argument(
         "--late",
         metavar="PRICE",
@@ -85,18 +87,18 @@ def build_parser(
     for command, out in {release: "release", grade: "graded", mark: "graded"}.items():
         command.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
     for command in (release, grade, attempt):
-        command.add_argument("--seed", metavar="WORD", help="default: as the sources have it")
+        command.add_argument("--seed", metavar="WORD", help="default: the seed in the sources")
     for command in (release, grade):
         command.add_argument("--students", type=Path, metavar="FILE",
-                             help="copies with other numbers, a name a line")  # fmt: skip
+                             help="one name per line; each gets other numbers")  # fmt: skip
     return parser, commands
 
 
 def _release(options: argparse.Namespace) -> int:
     copies = {options.out: options.seed}
     if options.students:
-        people = _people(options.students)
-        copies = {options.out / who: word_for(options.seed, who) for who in people}
+        people = _read_student_names(options.students)
+        copies = {options.out / who: seed_of_copy(options.seed, who) for who in people}
     for folder, seed in copies.items():
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in student_versions(options.names or names(), seed).items():
@@ -105,8 +107,8 @@ def _release(options: argparse.Namespace) -> int:
     return 0
 
 
-def _people(file: Path | None) -> list[str]:
-    """Read the names in a file, one a line, and check that each can be the name of a folder."""
+def _read_student_names(file: Path | None) -> list[str]:
+    """Read a file with one name per line; each must be a valid name of a folder."""
     lines = file.read_text(encoding="utf-8-sig").splitlines() if file else []
     people = [line.strip() for line in lines if line.strip()]
     for one in people:
@@ -118,36 +120,36 @@ def _people(file: Path | None) -> list[str]:
 def _grade(options: argparse.Namespace) -> int:
     submissions, remarks, others = find_submissions(options.submissions)
     out = options.out
-    # Enter what the teacher has written before the sheets are written again.
-    changes, problems = enter_marks(out, _sheets(out))
+    # Read the points that the teacher has typed before the sheets are overwritten.
+    changes, problems = enter_marks(out, _existing_sheets(out))
     graded_here = sorted({name for _, name in submissions})
     set_policy(out, graded_here, options.due, options.late, options.best, options.book)
     remember_roster(out, graded_here, options.worksheet)
     graded = grade(
         submissions, out, seed=options.seed, timeout=options.timeout, jobs=options.jobs,
-        again=options.again, students=_people(options.students), remarks=remarks,
+        again=options.again, students=_read_student_names(options.students), remarks=remarks,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )  # fmt: skip
     remember_unrecognised(out, others)
     everything = write_reports(out, problems)
     new = {(result["student"], result["assignment"]) for result in graded}
     rows = [row for row in everything if row[:2] in new]
-    print(table(rows))
+    print(format_table(rows))
     message = [f"{' '.join(key)} {remark}" for key, remark in remarks.items()]
     print("\n".join([*message, *(f"{line['state']}: {line['file']}" for line in others)]))
     print(f"\n{out / 'totals.csv'}, {out / 'submissions.csv'}, {out / 'feedback'}")
     if any(row.state == "awaits manual grading" for row in rows):
         print(f"Read and mark answers in {out / 'answers.html'} or {out / SHEETS[0]}, then: "
               f"course.py mark --out {out}")  # fmt: skip
-    return _report(changes, problems, out)
+    return _print_changes(changes, problems, out)
 
 
-def _sheets(out: Path) -> list[Path]:
+def _existing_sheets(out: Path) -> list[Path]:
     return [out / name for name in SHEETS if (out / name).exists()]
 
 
 def _mark(options: argparse.Namespace) -> int:
-    sheets = options.sheets or _sheets(options.out) or [options.out / SHEETS[0]]
+    sheets = options.sheets or _existing_sheets(options.out) or [options.out / SHEETS[0]]
     for sheet in sheets:
         if not sheet.is_file():
             raise ValueError(f"there is no sheet {sheet}.")
@@ -155,11 +157,11 @@ def _mark(options: argparse.Namespace) -> int:
     rows = write_reports(options.out, problems)
     waiting = sum(row.state == "awaits manual grading" for row in rows)
     print(f"{len(changes)} marks entered; {waiting} answers wait.")
-    return _report(changes, problems, options.out)
+    return _print_changes(changes, problems, options.out)
 
 
-def _report(changes: list[str], problems: list[Problem], out: Path) -> int:
-    """Print what was entered and what was not; return the exit status."""
+def _print_changes(changes: list[str], problems: list[Problem], out: Path) -> int:
+    """Print which points were entered and which were not; return the exit status."""
     print("\n".join(changes))
     for problem in problems:
         given = problem.row
@@ -174,14 +176,14 @@ def _try(options: argparse.Namespace) -> int:
     complaints = []
     for name in options.names or names():
         rows = try_out(name, options.seed)
-        print(f"{name}\n{report(rows)}\n")
-        complaints += [f"{name}: {fault}" for fault in faults(name, rows)]
-    print("\n".join(complaints) or "Every check does what it is there for.")
+        print(f"{name}\n{format_report(rows)}\n")
+        complaints += [f"{name}: {fault}" for fault in find_faults(name, rows)]
+    print("\n".join(complaints) or "Every check found exactly the mistakes that it should find.")
     return 1 if complaints else 0
 
 
-def table(rows: list[Row]) -> str:
-    """Return one line a submission: points, and what is still open."""
+def format_table(rows: list[Row]) -> str:
+    """Return a text with the points and the state of each submission, one per line."""
     lines = [f"{'student':20} {'assignment':28} {'points':>6} {'of':>4}"]
     for (student, assignment), own in itertools.groupby(rows, key=lambda row: row[:2]):
         points, most, states = tally(own)

@@ -1,6 +1,6 @@
-"""Find what students handed in, in a folder of the teacher's own or unpacked from Canvas or Moodle.
+"""Find the submissions of students in a folder, also in one downloaded from Canvas or Moodle.
 
-Any of these below one folder:
+The folder may contain files with any of these paths:
 
     ada/02_em.ipynb    ada/02_em/02_em.ipynb
     lovelaceada_123_456_02_em.ipynb    lovelaceada_LATE_123_456_02_em.ipynb    Canvas
@@ -8,10 +8,10 @@ Any of these below one folder:
     Ada Lovelace_123_assignsubmission_file/02_em.ipynb    Moodle (also with a _ at the end)
     Ada Lovelace_123_assignsubmission_file_02_em.ipynb    Moodle, without folders
 
-each also as ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``, or under another name,
-as ``.ipynb``, ``.ipynb.txt``, ``.json`` or as the only notebook of a zip archive: then the notebook
-is known by its first cell or by the names of its checks. A student is a name with the platform's
-number.
+The file may also be named ``02_em (1).ipynb``, ``02_em-1.ipynb`` or ``02_em copy.ipynb``. A file
+with any other name, which ends in ``.ipynb``, ``.ipynb.txt`` or ``.json``, or is a zip archive with
+one notebook, is recognised by its first cell or by the names of its checks. A student is identified
+by a name with the platform's number.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ CANVAS = re.compile(
     r"(?:(?P<name>.+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_]+)_(?P<upload>\d+)_(?P<file>.+)"
 )
 MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_file(?:$|_$|_(?P<file>.+))")
-NBGRADERS = ("timestamp.txt", "submission_secret.txt")  # files that `nbgrader collect` adds
+NBGRADER_FILES = ("timestamp.txt", "submission_secret.txt")  # Files that `nbgrader collect` adds.
 COPY = re.compile(r"(?:[ _-]*\(\d+\)|-\d+|[ _-]copy)+$", re.IGNORECASE)
-LARGEST = 20 * 2**20  # bytes of a notebook
+MAX_NOTEBOOK_BYTES = 20 * 2**20  # Larger files are not read.
 SUFFIXES = (".ipynb", ".txt", ".json", ".zip")
 BROKEN_ARCHIVE = zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError
-ENOUGH = 3  # names of checks that identify a notebook without a title
+MIN_KNOWN_CHECKS = 3  # This many names of checks identify a notebook without title.
 
 
 class Found(NamedTuple):
-    """Student, file name, platform and lateness, read off the path of a file."""
+    """Student, file name, platform and lateness, as the path of a file tells them."""
 
     student: str
     file: str
@@ -54,19 +54,23 @@ Key = tuple[str, str]
 
 
 def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], list[dict]]:
-    """Return the submissions in a folder, remarks on some, and a row for each other file."""
+    """Return the submissions in a folder, remarks about them, and a row for each other file.
+
+    Submissions and remarks are keyed by (student, assignment). If a student handed in an assignment
+    more than once, the newest file counts, and a remark names the others.
+    """
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}.")
     found: dict[tuple[str, str], list[Path]] = {}
     others = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if any(part.startswith((".", "__MACOSX")) for part in parts) or path.name in NBGRADERS:
+        if any(part.startswith((".", "__MACOSX")) for part in parts) or path.name in NBGRADER_FILES:
             continue
         if not (path.is_symlink() or path.is_file()):
             continue
         student, stem, *_ = read_path(parts)
-        name = _assignment(stem, path) if student and not path.is_symlink() else None
+        name = _identify_assignment(stem, path) if student and not path.is_symlink() else None
         if name:
             found.setdefault((student, name), []).append(path)
         else:
@@ -75,7 +79,7 @@ def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], lis
             others.append({"student": student, "file": str(path), "state": state})
     if not found:
         raise ValueError(f"{folder} holds no student/assignment.ipynb with a known name.")
-    newest = {key: max(paths, key=_age) for key, paths in found.items()}
+    newest = {key: max(paths, key=_submission_order) for key, paths in found.items()}
     left = {key: {*paths} - {newest[key]} for key, paths in found.items()}
     remarks = {key: f"handed in more than once: graded {newest[key]}, not "
                + ", ".join(map(str, sorted(left[key]))) for key in found if left[key]}  # fmt: skip
@@ -83,7 +87,7 @@ def find_submissions(folder: Path) -> tuple[dict[Key, Path], dict[Key, str], lis
 
 
 def read_path(parts: tuple[str, ...]) -> Found:
-    """Read student, file name and platform from the names of a file and its folders."""
+    """Return what the names of a file and its folders say about the submission."""
     for part in (*parts[:-1], Path(parts[-1]).stem):
         match = MOODLE.fullmatch(part)
         if match:
@@ -96,21 +100,21 @@ def read_path(parts: tuple[str, ...]) -> Found:
     return Found(parts[0] if len(parts) > 1 else "", Path(parts[-1]).stem)
 
 
-def read_loose_path(path: Path) -> Found:
-    """Read a path without knowing which of its folders is the one with all submissions."""
+def read_path_of_unknown_depth(path: Path) -> Found:
+    """Return what a path says about a submission if the folder of submissions is unknown."""
     found = read_path((path.name,))
     return found if found.platform else read_path(path.parts[-2:])
 
 
-def _age(path: Path) -> tuple[int, float]:
-    """Return the order of a student's files: Canvas's upload number, or else the date."""
+def _submission_order(path: Path) -> tuple[int, float]:
+    """Return a sort key that puts newer files last: the upload number of Canvas, and the date."""
     match = CANVAS.fullmatch(path.stem)
     return int(match["upload"]) if match else 0, path.stat().st_mtime
 
 
-def content_of(path: Path) -> bytes:
-    """Read a notebook, also from a zip archive that holds no other; empty if that fails."""
-    if path.stat().st_size > LARGEST:
+def read_notebook_bytes(path: Path) -> bytes:
+    """Return the bytes of a notebook, or of the only one in a zip archive; b"" if unreadable."""
+    if path.stat().st_size > MAX_NOTEBOOK_BYTES:
         return b""
     content = path.read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(content)):
@@ -118,41 +122,46 @@ def content_of(path: Path) -> bytes:
     with contextlib.suppress(*BROKEN_ARCHIVE), zipfile.ZipFile(io.BytesIO(content)) as archive:
         inside = [one for one in archive.infolist() if one.filename.endswith(".ipynb")
                   and "__MACOSX" not in one.filename]  # fmt: skip
-        if len(inside) == 1 and inside[0].file_size <= LARGEST:
+        if len(inside) == 1 and inside[0].file_size <= MAX_NOTEBOOK_BYTES:
             return archive.read(inside[0])
     return b""
 
 
-def _assignment(stem: str, path: Path) -> str | None:
-    """Return the assignment that a notebook is of, by its name or else by its cells."""
+def _identify_assignment(stem: str, path: Path) -> str | None:
+    """Return the assignment of a notebook, found by the file name, else by its cells, else None."""
     known = [name for name in (stem, COPY.sub("", stem)) if name in names()]
     if path.suffix == ".ipynb" and known:
         return known[0]
     if path.suffix not in SUFFIXES:
         return None
     try:
-        cells = json.loads(content_of(path))["cells"]
+        cells = json.loads(read_notebook_bytes(path))["cells"]
         openings = [_first_line("".join(cell["source"])) for cell in cells]
         ids = {cell["metadata"].get("nbgrader", {}).get("grade_id") or cell.get("id")
                for cell in cells}  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    titled = next((_titles()[line] for line in openings if line in _titles()), None)
+    titled = next(
+        (_assignments_by_title()[line] for line in openings if line in _assignments_by_title()),
+        None,
+    )
     if titled:
         return titled
-    counts = collections.Counter(_owners()[one] for one in ids if one in _owners())
+    counts = collections.Counter(
+        _assignments_by_cell_name()[one] for one in ids if one in _assignments_by_cell_name()
+    )
     ((best, count),) = counts.most_common(1) or [(None, 0)]
-    return best if count >= ENOUGH else None
+    return best if count >= MIN_KNOWN_CHECKS else None
 
 
 @functools.cache
-def _titles() -> dict[str, str]:
+def _assignments_by_title() -> dict[str, str]:
     return {_first_line(read_released(name).cells[0].source): name for name in names()}
 
 
 @functools.cache
-def _owners() -> dict[str | None, str]:
-    """Return the assignment of each cell's name that occurs in one assignment only."""
+def _assignments_by_cell_name() -> dict[str | None, str]:
+    """Return {name of a cell: assignment} for all names that only one assignment uses."""
     found: dict[str | None, list[str]] = {}
     for name in names():
         for cell in read_released(name).cells:

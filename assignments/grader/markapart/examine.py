@@ -1,14 +1,15 @@
-"""Examine one submission: its cells run in a box, the checks run here.
+"""Examine one submission: run its cells in a box, and its checks in this process.
 
-A check is the teacher's code in the teacher's process, with the teacher's numpy. It gets the
-student's values and functions by name, over the line of wire.py. So nothing that the student's code
-does to its own process can make a check pass, and that code never sees a check.
+A check is code of the teacher, and runs in the teacher's process with the teacher's NumPy. It gets
+values and functions of the student by name, through the connection in wire.py. So the student's
+code cannot make a check pass by changing its own process, and it never sees a check.
 
-The notebook runs twice. The first pass uses the checks as students have them, without the hidden
-parts: what cells print and raise, and the messages of these checks, are shown in full. The second
-pass runs in a new process and uses the whole checks. The student's code then knows hidden data, so
-feedback shows no text that this code could have chosen, see `_unrevealing`. A cell that does not
-end, or that ends its process, costs its own task: another box replays the other cells.
+The notebook runs twice. The first pass uses the checks that students have, without their hidden
+parts. Feedback shows in full what cells print and raise in this pass, and the messages of the
+checks. The second pass runs in a new process and uses the complete checks. The student's code can
+then read hidden data, so feedback shows no text from it, see `_error_without_student_text`. A cell
+that does not end, or that ends its process, loses only its own task: a new box runs the other cells
+again.
 """
 
 from __future__ import annotations
@@ -31,33 +32,34 @@ import psutil
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from markapart.box import START, Boxes
-from markapart.forms import Forms
+from markapart.box import START_SECONDS, Boxes
+from markapart.forms import ValueSizes
 from markapart.replies import imports_of
 from markapart.sources import STUB, grade_id, read_released, source
-from markapart.wire import Gone
+from markapart.wire import WireError
 
-# All cells together may take PATIENCE times as long as one cell, and so may all checks.
-PATIENCE = 6
-RESTARTS = 12
-MEMORY = 2**30  # bytes that a check may take in the teacher's process
-# A check gets this fraction of the time if its function did not end in an earlier check.
-IMPATIENCE = 10
+# Each pass over the notebook may take this many times the limit for one cell.
+TIMEOUTS_PER_PASS = 6
+MAX_RESTARTS = 12
+CHECK_MEMORY = 2**30  # Bytes that a check may use in the teacher's process.
+# The time limit of a check is divided by this number if an earlier check of the same function
+# reached its limit.
+SLOW_DIVISOR = 10
 
 TOO_LONG = "TimeoutError: not done after {:g} seconds; is there a loop that does not end?"
-ALL_USED = "TimeoutError: the time of the whole notebook is used up; which cells take so long?"
-ENDED = (
+NO_TIME_LEFT = "TimeoutError: the time of the whole notebook is used up; which cells take so long?"
+PYTHON_ENDED = (
     "RuntimeError: your code ended Python itself, by quit(), exit() or by taking too much memory; "
     "take that out, then restart and run all cells before you hand in"
 )
-IN_PLACE = "# Functions may change what they are given here."  # a line in a check
-UNSEEN = "(on data of a hidden check, of which nothing is shown)"
-ARGUMENTS = "a function of yours does not take the arguments that its task describes"
-LONGEST = 40  # letters of a student's value in the message of a hidden check
+IN_PLACE = "# Functions may change what they are given here."  # A check may contain this line.
+HIDDEN_DATA = "(on data of a hidden check, of which nothing is shown)"
+WRONG_ARGUMENTS = "a function of yours does not take the arguments that its task describes"
+MAX_SHOWN_LETTERS = 40  # Longer values are cut from messages of hidden checks.
 
 
 class TimeUp(BaseException):
-    """A cell or check has run for too long. It is no Exception, so that no check catches it."""
+    """Raised if a cell or check runs for too long; no Exception, so that no check catches it."""
 
 
 class Row(NamedTuple):
@@ -75,11 +77,11 @@ class Row(NamedTuple):
     answer: str = ""
     """The text of an open question's answer."""
     code: str = ""
-    """A digest of the student's code that a check is about."""
+    """A digest of the student's code that the check tests."""
 
 
 class Tally(NamedTuple):
-    """The sum of rows, and the states of those that are not graded."""
+    """Sums of points over rows, and the states of rows that are not graded."""
 
     earned: float
     most: float
@@ -87,7 +89,7 @@ class Tally(NamedTuple):
 
 
 def tally(rows: Iterable[Row]) -> Tally:
-    """Add up rows."""
+    """Add up the points of rows."""
     _, _, _, points, most, states, *_ = zip(*rows, strict=True)
     return Tally(sum(points), sum(most), "; ".join(sorted({*states} - {"graded"})))
 
@@ -97,21 +99,21 @@ class Examined(NamedTuple):
 
     rows: list[Row]
     outputs: dict[int, dict]
-    """By the cell's place in the notebook: what it ``printed``, the ``error`` that it met."""
+    """The text ``printed`` by a cell and its ``error``, keyed by the cell's index."""
     kept_apart: str
 
 
 def examine(
     student: str, name: str, notebook: NotebookNode, boxes: Boxes, seed: str | None, timeout: float
 ) -> Examined:
-    """Run a repaired notebook and its checks; return a row for each check and open question."""
+    """Run a repaired notebook and its checks; return a row per check and per open question."""
     return _Examination(notebook, name, boxes, seed, timeout).result(student)
 
 
-def rows_of(
+def build_rows(
     student: str, name: str, messages: dict, answers: dict, seed=None, codes: dict | None = None
 ) -> list[Row]:
-    """Build rows from the message of each check (empty if it passed) and from the open answers."""
+    """Return rows built from the messages of checks ("" if passed) and from the open answers."""
     handed_out = read_released(name, seed).cells
     solution, blank = None, {grade_id(cell): cell.source for cell in handed_out}
     rows = []
@@ -129,8 +131,8 @@ def rows_of(
     return rows
 
 
-def not_graded(student: str, name: str, reason: str) -> list[Row]:
-    """Return rows without points, for a submission that cannot be examined."""
+def rows_not_graded(student: str, name: str, reason: str) -> list[Row]:
+    """Return rows with 0 points for a submission that cannot be examined."""
     checks = [cell for cell in source(name).cells if is_grade(cell)]
     return [
         Row(student, name, grade_id(cell), 0.0, float(cell.metadata.nbgrader.points),
@@ -149,7 +151,7 @@ class _Examination:
         self.shown = {grade_id(cell): cell.source for cell in handed_out}
         self.solved_in = {one: grade_id(cell) for cell in ours if is_solution(cell)
                           for one in defined_names(cell.source)}  # fmt: skip
-        self.given = {grade_id(cell): cell.source for cell in ours if _is_given(cell)}
+        self.given = {grade_id(cell): cell.source for cell in ours if _is_given_code(cell)}
         self.extras = {cell.source for cell in handed_out if not grade_id(cell)}
         self.known = reference_sizes(name, seed)
         self.outputs: dict[int, dict] = {}
@@ -159,144 +161,144 @@ class _Examination:
         self.restarts = 0
 
     def result(self, student: str) -> Examined:
-        """Run the notebook twice, with the visible checks and with the whole ones."""
-        for text in self.checks.values():  # imports take seconds that are not the student's
+        """Run the notebook with the visible checks, then again with the complete checks."""
+        for text in self.checks.values():  # Import now, so that the student's time does not pay.
             exec(imports_of(text), {})
         self.box = self.boxes.new()
         try:
             self._start_pass(hidden=False)
-            for place in self._code():
-                self._run(place)
-            self._another()
+            for place in self._code_places():
+                self._run_visible(place)
+            self._continue_in_new_process()
             self._start_pass(hidden=True)
-            for place in self._code():
-                self._check(place)
+            for place in self._code_places():
+                self._run_check(place)
         finally:
             self.box.end()
         answers = {grade_id(cell): cell.source for cell in self.cells if cell.cell_type != "code"}
         codes = {grade_id(cell): hashlib.sha256(cell.source.encode()).hexdigest()[:16]
                  for cell in self.cells if cell.cell_type == "code"}  # fmt: skip
-        rows = rows_of(student, self.name, self.messages, answers, self.seed, codes)
+        rows = build_rows(student, self.name, self.messages, answers, self.seed, codes)
         return Examined(rows, self.outputs, self.box.kind)
 
     def _start_pass(self, *, hidden: bool) -> None:
-        """Set the time of a pass, and build the namespace in which its checks run."""
+        """Set the time limit of a pass, and build the namespace in which its checks run."""
         self.hidden, self.teacher = hidden, {"__name__": "__main__"}
         for text in self.given.values():
-            error_of(text, self.teacher)
-        self.until = time.monotonic() + PATIENCE * self.timeout
+            find_error(text, self.teacher)
+        self.until = time.monotonic() + TIMEOUTS_PER_PASS * self.timeout
 
-    def _code(self) -> list[int]:
+    def _code_places(self) -> list[int]:
         return [place for place, cell in enumerate(self.cells) if cell.cell_type == "code"]
 
-    def _another(self) -> None:
-        """Continue in a process that knows nothing of the cells that have run."""
+    def _continue_in_new_process(self) -> None:
+        """Switch to a new process of the box, without the variables of earlier cells."""
         try:
-            with at_most(START, "the box does not go on"):
+            with limit_time(START_SECONDS, "the box does not go on"):
                 self.box.wire.tell(do="next")
                 self.box.wire.ask(do="ready")
-        except (Gone, TimeUp):
+        except (WireError, TimeUp):
             self.box.end()
             self.box = self.boxes.new()
 
-    def _anew(self, place: int) -> None:
-        """Start a new box and replay the cells before a place, except those that ended a box."""
+    def _restart_box(self, place: int) -> None:
+        """Start a new box and run the cells before an index again, except those that ended one."""
         while True:
             self.box.end()
             began = time.monotonic()
             self.box = self.boxes.new()
-            self.until += time.monotonic() - began  # the student does not pay for the start
+            self.until += time.monotonic() - began  # Starting a box takes no time of the student.
             self.restarts += 1
-            for before in self._code():
+            for before in self._code_places():
                 try:
                     if before < place and before not in self.broken:
-                        with self._time():
-                            self._ask(before)
-                except (Gone, TimeUp) as error:
-                    if str(error) == ALL_USED:
+                        with self._limit_time():
+                            self._send_cell(before)
+                except (WireError, TimeUp) as error:
+                    if str(error) == NO_TIME_LEFT:
                         return
                     self.broken.add(before)
                     break
             else:
                 return
 
-    def _ask(self, place: int) -> dict:
-        """Run a cell of the student in the box; of a check run its imports only."""
+    def _send_cell(self, place: int) -> dict:
+        """Run a cell of the student in the box; if the cell is a check, run only its imports."""
         cell, task = self.cells[place], grade_id(self.cells[place])
         if task in self.checks:
             return self.box.wire.ask(do="imports", source=self.shown[task])
         if task is None and cell.source in self.extras:
-            return {}  # the closing picture gives no points
+            return {}  # The picture at the end gives no points.
         return self.box.wire.ask(do="run", source=self.given.get(task, cell.source))
 
-    def _time(self, part: float = 1) -> contextlib.AbstractContextManager:
+    def _limit_time(self, part: float = 1) -> contextlib.AbstractContextManager:
         left = self.until - time.monotonic()
-        if left <= 0 or self.restarts > RESTARTS:
-            raise TimeUp(ALL_USED)
-        return at_most(min(self.timeout * part, left), TOO_LONG.format(self.timeout))
+        if left <= 0 or self.restarts > MAX_RESTARTS:
+            raise TimeUp(NO_TIME_LEFT)
+        return limit_time(min(self.timeout * part, left), TOO_LONG.format(self.timeout))
 
-    def _run(self, place: int) -> None:
-        """Run a cell and keep what it prints and raises, or run the visible part of a check."""
+    def _run_visible(self, place: int) -> None:
+        """Run a cell and store its output and error; if it is a check, run its visible part."""
         if grade_id(self.cells[place]) in self.checks:
-            return self._check(place)
+            return self._run_check(place)
         try:
-            with self._time():
-                reply = self._ask(place)
-            message = _text(reply) if "error" in reply else ""
+            with self._limit_time():
+                reply = self._send_cell(place)
+            message = _error_in_reply(reply) if "error" in reply else ""
             self.outputs[place] = {
                 "printed": str(reply.get("printed", ""))[:20_100],
                 "error": message,
             }
-        except (Gone, TimeUp) as error:
-            self.outputs[place] = {"printed": "", "error": _reason(error)}
-            self._start_anew(place, error)
+        except (WireError, TimeUp) as error:
+            self.outputs[place] = {"printed": "", "error": _reason_of_end(error)}
+            self._restart_after(place, error)
 
-    def _check(self, place: int) -> None:
-        """Run a check that has not failed yet, or a cell that stands between checks."""
+    def _run_check(self, place: int) -> None:
+        """Run a check unless it has failed already, or run a cell that is no check."""
         task = grade_id(self.cells[place])
         if self.messages.get(task) or (task not in self.checks and place in self.broken):
             return
         used = set(names_used(self.checks.get(task, ""), self.name))
         try:
-            with self._time(1 / IMPATIENCE if used & self.slow else 1):
-                self._ask(place)
+            with self._limit_time(1 / SLOW_DIVISOR if used & self.slow else 1):
+                self._send_cell(place)
                 if task in self.checks:
-                    with little_memory():
-                        self.messages[task] = self._error_of(task, sorted(used))
-        except (Gone, TimeUp, MemoryError) as error:
-            self.messages[task] = f"{_reason(error)} ({task})"
+                    with limit_memory():
+                        self.messages[task] = self._find_error_of_check(task, sorted(used))
+        except (WireError, TimeUp, MemoryError) as error:
+            self.messages[task] = f"{_reason_of_end(error)} ({task})"
             self.slow |= used
-            self._start_anew(place, error)
+            self._restart_after(place, error)
 
-    def _start_anew(self, place: int, error: BaseException) -> None:
-        """Start a new box after a cell that ended the old one, if time is left."""
+    def _restart_after(self, place: int, error: BaseException) -> None:
+        """Start a new box after a cell that ended the old box, if time is left."""
         self.broken.add(place)
-        if str(error) != ALL_USED:
-            self._anew(place)
+        if str(error) != NO_TIME_LEFT:
+            self._restart_box(place)
 
-    def _error_of(self, task: str, names: list[str]) -> str:
+    def _find_error_of_check(self, task: str, names: list[str]) -> str:
         wire = self.box.wire
         answer = wire.ask(do="get", names=names)
         try:
             found, wrong = dict(answer["found"]), dict(answer["wrong"])
         except (KeyError, TypeError, ValueError):
-            raise Gone("an answer is none") from None
+            raise WireError("an answer is none") from None
         for name in names:
             self.teacher.pop(name, None)
             if name in found:
                 self.teacher[name] = wire.decode(found[name])
             elif name in wrong:
                 return f"TypeError: {name} should be a value, but {str(wrong[name])[:300]}"
-            elif cause := self._cause(name):
+            elif cause := self._error_of_defining_cell(name):
                 return f"{cause} (so {name} is not defined)"
         wire.in_place = IN_PLACE in self.checks[task]
         text = self.checks[task] if self.hidden else self.shown[task]
-        forms = Forms(self.known[task])
+        forms = ValueSizes(self.known[task])
         return run_check(text, self.teacher, self.name, forms, hidden=self.hidden)
 
-    def _cause(self, name: str) -> str:
-        """Return the error, in the first pass, of the cell that should define a name."""
-        cells = [place for place in self._code()
+    def _error_of_defining_cell(self, name: str) -> str:
+        """Return the error of the cell that should define a name, as found in the first pass."""
+        cells = [place for place in self._code_places()
                  if grade_id(self.cells[place]) == self.solved_in[name]]  # fmt: skip
         failed = [*cells, *(place for place in sorted(self.broken) if not cells)]
         return next((error for place in failed
@@ -305,29 +307,29 @@ class _Examination:
 
 @functools.cache
 def reference_sizes(name: str, seed: str | None) -> dict[str, dict]:
-    """Return, for each check, the sizes of what the right solution returns to its calls."""
+    """Return for each check the sizes of the values that the right solution returns."""
     found, space = {}, {"__name__": "__main__"}
     for cell in source(name, seed).cells:
         task = grade_id(cell)
         if cell.cell_type == "code" and is_grade(cell):
             found[task] = {}
-            run_check(cell.source, space, name, Forms(found[task], learns=True))
+            run_check(cell.source, space, name, ValueSizes(found[task], learns=True))
         elif cell.cell_type == "code" and task:
-            error_of(cell.source, space)
+            find_error(cell.source, space)
     return found
 
 
-def run_check(text: str, space: dict, name: str, forms: Forms, *, hidden: bool = False) -> str:
-    """Run a check and compare the sizes of its values; return what is wrong, or nothing."""
+def run_check(text: str, space: dict, name: str, forms: ValueSizes, *, hidden: bool = False) -> str:
+    """Run a check and compare the sizes of its values; return what is wrong, or ""."""
     own = {one: space[one] for one in names_used(text, name) if one in space}
-    space.update({one: forms.see(one, value) for one, value in own.items()})
-    message = error_of(text, space, hidden=hidden) or forms.wrong
+    space.update({one: forms.watch(one, value) for one, value in own.items()})
+    message = find_error(text, space, hidden=hidden) or forms.wrong
     space.update(own)
     return message
 
 
 def names_used(check: str, name: str) -> list[str]:
-    """Return the names in a check that solutions define."""
+    """Return the names in a check that solution cells should define."""
     names = {node.id for node in ast.walk(ast.parse(check)) if isinstance(node, ast.Name)}
     return sorted(names & solution_names(name))
 
@@ -339,55 +341,57 @@ def solution_names(name: str) -> set[str]:
     return set().union(*(defined_names(cell.source) for cell in cells))
 
 
-def error_of(text: str, namespace: dict, *, hidden: bool = False) -> str:
-    """Run a check; return its error in one line, or nothing if there is none.
+def find_error(text: str, namespace: dict, *, hidden: bool = False) -> str:
+    """Run a check; return its error as one line, or "" if there is none.
 
-    With ``hidden``, the line shows no text that the student's code could have chosen.
+    With ``hidden``, the line contains no text that the student's code could have chosen.
     """
     try:
         tree = ast.parse(text, "<check>")
         if hidden:
-            namespace["__shorten__"] = _shorten
+            namespace["__shorten__"] = _shorten_text
             tree = ast.fix_missing_locations(_ShortMessages().visit(tree))
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent, warnings.catch_warnings(action="ignore"):
             exec(compile(tree, "<check>", "exec"), namespace)
-    except Gone:
+    except WireError:
         raise
     except Exception as error:
         if hidden:
-            return _unrevealing(error)
-        return _in_one_line(type(error).__name__, str(error)) + _place(getattr(error, "line", None))
+            return _error_without_student_text(error)
+        return _in_one_line(type(error).__name__, str(error)) + _line_suffix(
+            getattr(error, "line", None)
+        )
     return ""
 
 
 class _ShortMessages(ast.NodeTransformer):
-    """Cut every value in the message of an assert to LONGEST letters."""
+    """Replace each long value in the message of an assert by "[…]"."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         for part in ast.walk(node.msg) if node.msg else ():
             if isinstance(part, ast.JoinedStr):
-                part.values = [_cut(one) for one in part.values]
+                part.values = [_shorten_node(one) for one in part.values]
         return node
 
 
-def _cut(part: ast.expr) -> ast.expr:
+def _shorten_node(part: ast.expr) -> ast.expr:
     if not isinstance(part, ast.FormattedValue):
         return part
     call = ast.Call(ast.Name("__shorten__", ast.Load()), [ast.JoinedStr([part])], [])
     return ast.FormattedValue(call, -1)
 
 
-def _shorten(shown: str) -> str:
-    return shown if len(shown) <= LONGEST else "[…]"
+def _shorten_text(shown: str) -> str:
+    return shown if len(shown) <= MAX_SHOWN_LETTERS else "[…]"
 
 
-def _unrevealing(error: Exception) -> str:
-    """Describe an error that a hidden check met, without text of the student's choice.
+def _error_without_student_text(error: Exception) -> str:
+    """Describe an error in a hidden check without text that the student's code could have chosen.
 
-    Python's own words are shown where the check's line itself failed with a NameError or a
-    TypeError, which name types and no data. Of an error in the student's code the nearest built-in
-    type and the line are shown.
+    If a line of the check itself raised a NameError or TypeError, Python's message is shown,
+    because it names types and no data. If the student's code raised the error, only the nearest
+    built-in type and the line are shown.
     """
     ours = traceback.extract_tb(error.__traceback__)[-1].filename == "<check>"
     if str(error) == STUB or (ours and type(error) in (AssertionError, NameError, TypeError)):
@@ -396,26 +400,30 @@ def _unrevealing(error: Exception) -> str:
     kind = next(one for one in type(error).__mro__ if one.__module__ in known)
     line = getattr(error, "line", None)
     if issubclass(kind, TypeError) and line is None and not ours:
-        return _in_one_line("TypeError", ARGUMENTS)
-    return _in_one_line(kind.__name__, UNSEEN) + (_place(line) if 0 < (line or 0) < 1000 else "")
+        return _in_one_line("TypeError", WRONG_ARGUMENTS)
+    return _in_one_line(kind.__name__, HIDDEN_DATA) + (
+        _line_suffix(line) if 0 < (line or 0) < 1000 else ""
+    )
 
 
-def _text(reply: dict) -> str:
+def _error_in_reply(reply: dict) -> str:
     if reply["error"][0] == "SystemExit":
         return "SystemExit: quit() and exit() end the notebook: take them out"
-    return _in_one_line(str(reply["error"][0]), str(reply["says"])) + _place(reply.get("line"))
+    return _in_one_line(str(reply["error"][0]), str(reply["says"])) + _line_suffix(
+        reply.get("line")
+    )
 
 
 def _in_one_line(kind: str, says: str) -> str:
     return " ".join(f"{kind}: {says}".split())[:2000]
 
 
-def _place(line) -> str:
+def _line_suffix(line) -> str:
     return f" [line {line} of your cell]" if isinstance(line, int) else ""
 
 
-def _is_given(cell: NotebookNode) -> bool:
-    """Return whether a code cell is handed out unchanged: neither a solution nor a check."""
+def _is_given_code(cell: NotebookNode) -> bool:
+    """Return whether a code cell is given to students as it is: no solution and no check."""
     return bool(grade_id(cell)) and not is_grade(cell) and not is_solution(cell)
 
 
@@ -431,19 +439,21 @@ def defined_names(text: str) -> set[str]:
     return found
 
 
-def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, TimeUp) else ENDED
+def _reason_of_end(error: BaseException) -> str:
+    return str(error) if isinstance(error, TimeUp) else PYTHON_ENDED
 
 
 @contextlib.contextmanager
-def little_memory() -> Iterator[None]:
-    """Let this process take at most MEMORY more in this block; more is a MemoryError.
+def limit_memory() -> Iterator[None]:
+    """Raise MemoryError if this block uses more than CHECK_MEMORY additional bytes.
 
-    What a student's function returns is read here, and a check may build arrays of its size.
+    The block reads what a student's function returns, and a check may build arrays of that size.
     """
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + MEMORY, hard))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (psutil.Process().memory_info().vms + CHECK_MEMORY, hard)
+        )
     try:
         yield
     finally:
@@ -451,13 +461,13 @@ def little_memory() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def at_most(seconds: float, says: str) -> Iterator[None]:
-    """Raise TimeUp if this block takes longer; works in the main thread only."""
+def limit_time(seconds: float, says: str) -> Iterator[None]:
+    """Raise TimeUp with a message if this block takes longer; only for the main thread."""
 
-    def ring(*_):
+    def raise_time_up(*_):
         raise TimeUp(says)
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, raise_time_up)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

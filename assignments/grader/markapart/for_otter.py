@@ -1,8 +1,10 @@
-"""An autograder for Otter: ``python -m markapart.for_otter NAME [--seed WORD] [--out FILE]``.
+"""Write an autograder for Otter.
 
-It writes the zip that ``otter run -a`` and ``otter grade -a`` take. Students get the version that
-``course.py release`` makes: its checks are asserts, and become test files as they are. Otter runs
-them where the student's code has run; nothing keeps the one from the other.
+    python -m markapart.for_otter NAME [--seed WORD] [--out FILE]
+
+This writes the zip file that ``otter run -a`` and ``otter grade -a`` read. Students get the version
+that ``course.py release`` writes. Its checks are asserts, which become test files without a change.
+Otter runs them in the process of the student's code, so that this code could change their results.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from nbgrader.utils import is_grade, is_solution
 
 from markapart.sources import grade_id, names, source
 
-# As in the notebook, a check may use names that earlier checks of its task have defined.
+# A check may use names that earlier checks of the same task define, as in the notebook.
 TEST = """import contextlib
 
 from otter.test_files import test_case
@@ -41,7 +43,7 @@ CHECK = {check!r}
 
 
 def bundle(name: str, seed: str | None, out: Path) -> None:
-    """Write the zip that Otter takes."""
+    """Write the zip file that Otter reads."""
     before: list[str] = []
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("otter_config.json", json.dumps({"lang": "python"}))
@@ -50,7 +52,7 @@ def bundle(name: str, seed: str | None, out: Path) -> None:
             if task == "setup":
                 setup = cell.source
             elif is_solution(cell):
-                before = [setup]  # a new task
+                before = [setup]  # A new task begins here.
             elif is_grade(cell):
                 points = float(cell.metadata.nbgrader.points)
                 test = TEST.format(name=task, points=points, before=before, check=cell.source)
@@ -59,7 +61,7 @@ def bundle(name: str, seed: str | None, out: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", metavar="NAME", choices=names())
     parser.add_argument("--seed", metavar="WORD", help="as you released it")

@@ -1,8 +1,10 @@
-"""An autograder for Gradescope: ``python -m markapart.gradescope NAME [--seed WORD] [--out FILE]``.
+"""Write an autograder for Gradescope.
 
-It writes a zip to upload there. Gradescope runs ``setup.sh`` once, and ``run_autograder`` for each
-submission, which calls this file again with ``--grade``. Where its containers let nobody make a box
-of bubblewrap, submissions run as a user who can read neither the key nor what was handed in.
+    python -m markapart.gradescope NAME [--seed WORD] [--out FILE]
+
+This writes a zip file to upload. Gradescope runs ``setup.sh`` once, and ``run_autograder`` for each
+submission, which calls this file again with ``--grade``. If bubblewrap does not work in
+Gradescope's containers, submissions run as a user who can read neither the key nor the submissions.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from markapart.box import installed_from
+from markapart.box import list_installed_files
 from markapart.collect import COPY
 from markapart.examine import Row
 from markapart.grading import grade
@@ -40,11 +42,11 @@ exec "$python" -m markapart.gradescope {name} {seed} --grade "$root"
 
 
 def bundle(name: str, seed: str | None, out: Path) -> None:
-    """Write the zip that a teacher uploads to Gradescope."""
-    source(name, seed)  # raises ValueError for an unknown name or an invalid seed
+    """Write the zip file that a teacher uploads to Gradescope."""
+    source(name, seed)  # Raises ValueError for an unknown name or an invalid seed.
     course = [path for path in COURSE.iterdir() if path.suffix in (".py", ".toml")]
     course += (COURSE / "source" / name).glob("*.ipynb")
-    files = installed_from() | {
+    files = list_installed_files() | {
         f"course/{path.relative_to(COURSE).as_posix()}": path for path in course
     }
     files |= {f"grader/markapart/{path.name}": path for path in PROGRAM.iterdir()
@@ -60,22 +62,24 @@ def bundle(name: str, seed: str | None, out: Path) -> None:
 
 
 def grade_there(name: str, seed: str | None, root: Path) -> None:
-    """Grade the submission that Gradescope put below a folder, and write its results.json."""
+    """Grade the submission that Gradescope stored below ``root``, and write results.json."""
     found = sorted((root / "submission").rglob("*.ipynb"))
     own = [path for path in found if COPY.sub("", path.stem) == name] or found
     if not own:
-        return _write(root, {"score": 0, "output": f"There is no notebook; hand in {name}.ipynb."})
+        return _write_results(
+            root, {"score": 0, "output": f"There is no notebook; hand in {name}.ipynb."}
+        )
     with tempfile.TemporaryDirectory() as scratch:
         (result,) = grade({("student", name): own[0]}, Path(scratch), seed=seed)
     cells = source(name, seed).cells
     hiding = {grade_id(cell) for cell in cells if "### BEGIN HIDDEN TESTS" in cell.source}
-    tests = [_test(Row(**row), hiding) for row in result["rows"]]
+    tests = [_result_of_check(Row(**row), hiding) for row in result["rows"]]
     kept_apart = f"Kept apart by {result['kept_apart']}." if result["kept_apart"] else ""
-    print("\n".join([kept_apart, *result["notes"]]))  # only teachers see the output
-    return _write(root, {"tests": tests, "stdout_visibility": "hidden"})
+    print("\n".join([kept_apart, *result["notes"]]))  # Only teachers see this output.
+    return _write_results(root, {"tests": tests, "stdout_visibility": "hidden"})
 
 
-def _test(row: Row, hiding: set) -> dict:
+def _result_of_check(row: Row, hiding: set) -> dict:
     output = "" if row.state == "graded" else row.state
     if row.state == "awaits manual grading":
         output = "Your answer is read by your teacher."
@@ -84,7 +88,7 @@ def _test(row: Row, hiding: set) -> dict:
             "output": row.message or output}  # fmt: skip
 
 
-def _write(root: Path, results: dict) -> None:
+def _write_results(root: Path, results: dict) -> None:
     (root / "results").mkdir(exist_ok=True)
     (root / "results" / "results.json").write_text(json.dumps(results, indent=1), encoding="utf8")
 

@@ -1,8 +1,9 @@
-"""Grade submissions: examine new ones, keep their results, and write tables and pages for teachers.
+"""Grade submissions: run new ones, store their results, and write tables and pages for teachers.
 
-``results/`` has a file for each submission, written when it has been examined. A submission that
-has not changed since is not run again, so grading can be interrupted and continued, and week 2
-leaves week 1 as it is. Tables and pages are made from results and marks, without running anything.
+``results/`` contains a file for each submission that has been run. A submission that has not
+changed since then is not run again, so that grading can be interrupted and continued, and grading
+week 2 does not change week 1. Tables and pages are made from results and marks, without running
+anything.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from markapart import box
-from markapart.collect import LARGEST, content_of, read_loose_path
-from markapart.examine import Row, examine, not_graded
+from markapart.collect import MAX_NOTEBOOK_BYTES, read_notebook_bytes, read_path_of_unknown_depth
+from markapart.examine import Row, examine, rows_not_graded
 from markapart.feedback import write_pages
 from markapart.marks import (
     Problem,
     apply_mark,
-    enter,
+    enter_sheet,
     keep_unmatched,
-    load,
+    load_marks,
     read_json,
     waiting_overrides,
     write_json,
@@ -40,8 +41,8 @@ from markapart.notes import notes_on
 from markapart.policy import load_policy
 from markapart.similar import write_similar
 from markapart.sources import (
-    answered_elsewhere,
     clean_bytes,
+    collect_misplaced_answers,
     grade_id,
     name_pictures,
     names_of_student,
@@ -50,13 +51,16 @@ from markapart.sources import (
     repair,
     require_same_seed,
     same_person,
+    seed_of_file,
     source,
-    word_in,
 )  # fmt: skip
-from markapart.tables import lines_of, write_tables
+from markapart.tables import build_lines, write_tables
 from markapart.wire import die_with_parent
 
-LONGEST_CELL, LONGEST_ANSWER = 50_000, 30_000  # characters; a spreadsheet's cell holds 32,767
+MAX_CELL_LETTERS, MAX_ANSWER_LETTERS = (
+    50_000,
+    30_000,
+)  # A cell of a spreadsheet has at most 32,767.
 
 
 def grade(
@@ -72,30 +76,30 @@ def grade(
     kinds: Iterable[str] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
-    """Examine submissions whose result is not known yet, and keep the results.
+    """Run the submissions that have no stored result yet, and store their results.
 
     Parameters
     ----------
     submissions : dict
         Path of the notebook for each (student, assignment).
     out : Path
-        Gets results/STUDENT/ASSIGNMENT.json.
+        Folder in which results/STUDENT/ASSIGNMENT.json are written.
     seed : str, default=None
-        The word that the student versions were released with.
+        Seed with which the student versions were released.
     timeout : float, default=30
         Seconds that a cell or a check may take.
     jobs : int, default=1
-        How many are examined at the same time.
+        Number of submissions that run at the same time.
     again : bool, default=False
-        Examine also what has not changed.
+        Whether to run unchanged submissions again.
     students : iterable of str, default=()
-        For whom copies with numbers of their own were released.
+        Names of students who got copies with their own numbers.
     remarks : dict, default=None
-        What is to be noted of a submission beside its result, by (student, assignment).
+        Remark that is stored with the result of a submission, keyed by (student, assignment).
     kinds : iterable of str, default=None
-        The kinds of boxes that may be used, see box.py; None: any that keeps apart.
+        Kinds of boxes that may be used, see box.py. None means any kind that hides the keys.
     say : callable, default: nothing
-        Hears of each submission when it is done.
+        Called with a line of text after each submission.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def grade(
     """
     found, waiting, boxes = {}, {}, None
     for key, path in sorted(submissions.items()):
-        order = _order(*key, path, seed, timeout, list(students))
+        order = _build_order(*key, path, seed, timeout, list(students))
         known = read_json(_result_path(out, *key), None)
         if not again and known and known["digest"] == order["digest"]:
             found[key] = known
@@ -114,7 +118,7 @@ def grade(
         say(f"{len(found)} submissions have not changed since they were graded")
     if waiting:
         boxes = box.find_boxes({path.resolve().parent for path in submissions.values()}, kinds)
-    for number, (key, result) in enumerate(_examined(waiting, jobs, boxes), start=1):
+    for number, (key, result) in enumerate(_examine_all(waiting, jobs, boxes), start=1):
         write_json(_result_path(out, *key), result)
         found[key] = result
         say(f"{number} of {len(waiting)}: {' '.join(key)}")
@@ -126,12 +130,12 @@ def grade(
     return [found[key] for key in sorted(submissions)]
 
 
-def _order(
+def _build_order(
     student: str, name: str, path: Path, seed: str | None, timeout: float, students: list[str]
 ) -> dict:
-    """Return what a worker needs to know to examine a submission, and a digest of it."""
-    content = content_of(path)
-    word = word_in(content, seed)
+    """Return the data that a worker needs to run a submission, with a digest of them."""
+    content, found = read_notebook_bytes(path), read_path_of_unknown_depth(path)
+    word = seed_of_file(content, seed)
     people = [*names_of_student(student), *students]
     owner = owner_of(word, seed, people) if word != seed else student
     parts = [content, clean_bytes(source(name, word)), repr((student, timeout, owner)).encode()]
@@ -139,12 +143,12 @@ def _order(
     return {
         "student": student, "assignment": name, "file": str(path), "seed": word, "owner": owner,
         "timeout": timeout, "digest": digest, "handed_in": hour_of_submission(path),
-        "late": read_loose_path(path).late, "platform": read_loose_path(path).platform,
+        "late": found.late, "platform": found.platform,
     }  # fmt: skip
 
 
 def hour_of_submission(path: Path) -> str:
-    """Return the hour that nbgrader noted beside a file; its date may be the download's."""
+    """Return the time of submission that nbgrader stored beside a file, or ""."""
     with contextlib.suppress(OSError, ValueError):
         note = path.with_name("timestamp.txt").read_text().strip().removesuffix(" UTC")
         noted = datetime.datetime.fromisoformat(note)
@@ -153,21 +157,24 @@ def hour_of_submission(path: Path) -> str:
     return ""
 
 
-def _examined(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
-    """Examine in several processes; repeat alone a submission that ends its process."""
+def _examine_all(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
+    """Yield (key, result) of all orders, run in ``jobs`` processes.
+
+    A submission that ends its process is run a second time, alone.
+    """
     left = {}
-    for key, result in _in_processes(orders, jobs, boxes):
+    for key, result in _examine_in_processes(orders, jobs, boxes):
         if result is None:
             left[key] = orders[key]
         else:
             yield key, result
     for key, order in left.items():
-        ((_, result),) = _in_processes({key: order}, 1, boxes)
+        ((_, result),) = _examine_in_processes({key: order}, 1, boxes)
         reason = "the grader ended; grade again"
-        yield key, result or _result(order | {"digest": ""}, not_graded(*key, reason))
+        yield key, result or _build_result(order | {"digest": ""}, rows_not_graded(*key, reason))
 
 
-def _in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
+def _examine_in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[tuple]:
     if not orders:
         return
     context = multiprocessing.get_context("fork" if os.name == "posix" else None)
@@ -181,62 +188,66 @@ def _in_processes(orders: dict, jobs: int, boxes: box.Boxes | None) -> Iterator[
 
 
 def _examine(order: dict, boxes: box.Boxes) -> dict:
-    """Examine a submission; an error in it does not stop the grading of others."""
+    """Run a submission; an error in it does not stop the grading of others."""
     student, name, seed = order["student"], order["assignment"], order["seed"]
     try:
-        notebook, notes = _read(Path(order["file"]), name, order)
+        notebook, notes = _read_and_repair(Path(order["file"]), name, order)
     except Exception as error:
-        return _result(order, not_graded(student, name, _in_one_line(error)))
+        return _build_result(order, rows_not_graded(student, name, _in_one_line(error)))
     try:
         done = examine(student, name, notebook, boxes, seed, order["timeout"])
     except Exception as error:
         reason = f"{_in_one_line(error)}; this is the grader's fault, grade again"
-        return _result(order | {"digest": ""}, not_graded(student, name, reason))
+        return _build_result(order | {"digest": ""}, rows_not_graded(student, name, reason))
     cells = [
         {"kind": cell.cell_type, "task": grade_id(cell), "source": cell.source,
          "attachments": cell.get("attachments", {})}
         | done.outputs.get(place, {})
         for place, cell in enumerate(notebook.cells)
     ]  # fmt: skip
-    return _result(order, done.rows) | {
-        "cells": cells, "notes": [*_copied(order), *notes, *notes_on(notebook, name)],
+    return _build_result(order, done.rows) | {
+        "cells": cells, "notes": [*_note_on_owner(order), *notes, *notes_on(notebook, name)],
         "kept_apart": done.kept_apart,
     }  # fmt: skip
 
 
-def _copied(order: dict) -> list[str]:
-    """Return a note if a student handed in a copy that was made for somebody else."""
+def _note_on_owner(order: dict) -> list[str]:
+    """Return a list with a note if the student handed in a copy made for another student."""
     owner = order["owner"]
     return [] if same_person(owner, order["student"]) else [f"this copy was made for {owner}"]
 
 
-def _read(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
-    if path.stat().st_size > LARGEST:
+def _read_and_repair(path: Path, name: str, order: dict) -> tuple[NotebookNode, list[str]]:
+    if path.stat().st_size > MAX_NOTEBOOK_BYTES:
         raise ValueError("the file has more than 20 MB; clear all outputs and hand in again")
     if order["owner"] is None:
         raise ValueError(f'"{order["seed"]}" is the seed of no student\'s copy; see --students')
     try:
-        notebook = nbformat.reads(content_of(path).decode("utf-8-sig"), as_version=4)
+        notebook = nbformat.reads(read_notebook_bytes(path).decode("utf-8-sig"), as_version=4)
     except Exception as error:
         kind = type(error).__name__
         raise ValueError(f"{kind}: the file is no notebook; save it as .ipynb again") from None
     ours = read_released(name, order["seed"])
     for cell in notebook.cells:
-        cell.source = cell.source.encode(errors="replace").decode()  # replaces lone surrogates
+        cell.source = cell.source.encode(errors="replace").decode()  # Removes lone surrogates.
         if cell.cell_type == "markdown":
             name_pictures(cell)
     require_same_seed(notebook, ours)
     notebook = repair(notebook, ours)
     lost = ", ".join(notebook.metadata["put_back"])
     notes = [f"put back, because missing: {lost}"] if lost else []
-    return notebook, [*notes, *_shortened(notebook), *answered_elsewhere(notebook, ours)]
+    return notebook, [
+        *notes,
+        *_shorten_long_cells(notebook),
+        *collect_misplaced_answers(notebook, ours),
+    ]
 
 
-def _shortened(notebook: NotebookNode) -> list[str]:
-    """Cut cells and answers that are too long to be somebody's own work; return a note for each."""
+def _shorten_long_cells(notebook: NotebookNode) -> list[str]:
+    """Cut cells and answers that are too long to be written by hand; return a note for each."""
     notes = []
     for cell in notebook.cells:
-        most = LONGEST_CELL if cell.cell_type == "code" else LONGEST_ANSWER
+        most = MAX_CELL_LETTERS if cell.cell_type == "code" else MAX_ANSWER_LETTERS
         if len(cell.source) > most:
             note = f"{grade_id(cell) or 'a cell of their own'} has more than {most:,} characters"
             cut = f"{cell.source[:most]}\n\n[...] {note}"
@@ -245,7 +256,7 @@ def _shortened(notebook: NotebookNode) -> list[str]:
     return notes
 
 
-def _result(order: dict, rows: list[Row]) -> dict:
+def _build_result(order: dict, rows: list[Row]) -> dict:
     empty = {"cells": [], "notes": [], "kept_apart": ""}
     return order | empty | {"rows": [row._asdict() for row in rows]}
 
@@ -262,22 +273,22 @@ def _result_path(out: Path, student: str, name: str) -> Path:
     return out / "results" / student / f"{name}.json"
 
 
-def results(out: Path) -> list[dict]:
-    """Read all results in a folder, of this week and of earlier ones."""
+def read_results(out: Path) -> list[dict]:
+    """Read all results that are stored in a folder."""
     return [read_json(path, None) for path in sorted((out / "results").glob("*/*.json"))]
 
 
 def rows_in(found: Iterable[dict]) -> list[Row]:
-    """Return the rows of results."""
+    """Return the rows of all results in one list."""
     return [Row(**row) for result in found for row in result["rows"]]
 
 
 def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Problem]]:
-    """Merge the points on sheets into the marks; keep and return lines that do not fit."""
+    """Enter the points of sheets into the marks; return changes and lines with problems."""
     changes, problems = [], []
-    rows = rows_in(results(out))
+    rows = rows_in(read_results(out))
     for sheet in sheets:
-        new, wrong = enter(out, rows, sheet)
+        new, wrong = enter_sheet(out, rows, sheet)
         changes, problems = changes + new, problems + wrong
     if problems:
         keep_unmatched(out, problems)
@@ -285,16 +296,16 @@ def enter_marks(out: Path, sheets: Iterable[Path]) -> tuple[list[str], list[Prob
 
 
 def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
-    """Write all tables and pages again from results and marks, without running anything."""
-    found, marks = results(out), load(out)
+    """Write all tables and pages from the stored results and marks; return the rows."""
+    found, marks = read_results(out), load_marks(out)
     write_sheets(out, rows_in(found), problems)
     for result in found:
         result["notes"] = [*result["notes"], *waiting_overrides(rows_in([result]), marks)]
         result["rows"] = [apply_mark(Row(**row), marks) for row in result["rows"]]
     rows = [row for result in found for row in result["rows"]]
-    lines, wrong = lines_of(out, found)
+    lines, wrong = build_lines(out, found)
     write_pages(out, found, marks, lines, load_policy(out).get("book", ""))
-    write_tables(out, found, lines, unrecognised(out))
+    write_tables(out, found, lines, read_unrecognised(out))
     unknown = sum(not line["known_hour"] for line in lines)
     if unknown and "late" in load_policy(out):
         wrong.append(f"the hour of {unknown} submissions is unknown, so nothing is deducted from "
@@ -305,27 +316,27 @@ def write_reports(out: Path, problems: Iterable[Problem] = ()) -> list[Row]:
 
 
 def remember_unrecognised(out: Path, others: list[dict]) -> None:
-    """Remember the files that are no known submission, until they are gone."""
-    kept = {line["file"]: line for line in unrecognised(out) if Path(line["file"]).exists()}
-    graded = {result["file"] for result in results(out)}
+    """Store which files are no known submission; forget files that no longer exist."""
+    kept = {line["file"]: line for line in read_unrecognised(out) if Path(line["file"]).exists()}
+    graded = {result["file"] for result in read_results(out)}
     kept = {file: line for file, line in kept.items() if file not in graded}
     kept |= {line["file"]: line for line in others}
     write_json(out / "unrecognised.json", [*kept.values()])
 
 
-def unrecognised(out: Path) -> list[dict]:
-    """Return a row for each file that is no known submission."""
+def read_unrecognised(out: Path) -> list[dict]:
+    """Read the stored rows of files that are no known submission."""
     return read_json(out / "unrecognised.json", [])
 
 
 def by_student(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Group rows by student and keep their order."""
+    """Group rows by student, without changing their order."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.student, []).append(row)
     return groups
 
 
-def cores() -> int:
-    """Return how many processors this process may use."""
+def count_processors() -> int:
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

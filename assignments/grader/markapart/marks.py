@@ -1,9 +1,9 @@
-"""Keep the points that a teacher gave by hand in a file that no grading overwrites.
+"""Store the points that a teacher gives by hand in a file that grading never overwrites.
 
-``marks.json`` has a mark for each (student, assignment, task, answer), under a key that no
-spreadsheet changes. A teacher enters marks in ``open_questions.csv``, or, for checks, with a reason
-in ``overrides.csv``. Sheets are merged into the file; an empty cell changes nothing. A line that
-cannot be entered is reported and kept.
+``marks.json`` contains a mark for each (student, assignment, task, answer). Its key is a word that
+spreadsheets do not change. A teacher types marks of answers into ``open_questions.csv``, and marks
+that replace those of checks into ``overrides.csv``, with a reason. Both sheets are merged into
+marks.json; an empty cell changes nothing. A line that cannot be entered is reported and stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Problem(NamedTuple):
-    """A line of a sheet that could not be entered, and the reason."""
+    """A line of a sheet that could not be entered, with the reason."""
 
     line: int
     why: str
@@ -37,37 +37,37 @@ class Problem(NamedTuple):
 
 
 def key_of(row: Row | dict) -> str:
-    """Return the name of an answer, or of a check and the code that it is about.
+    """Return the key of an answer, or of a check and the code that it tests.
 
-    It is the same after a spreadsheet has saved the sheet, and another one if the answer changed.
+    The key stays the same when a spreadsheet saves the sheet, and changes with the answer or code.
     """
     given = row if isinstance(row, dict) else row._asdict()
     written = given["answer"] or given.get("code", "")
     words = " ".join(unicodedata.normalize("NFC", str(written)).split())
     text = "\0".join([*(str(given[name]) for name in ("student", "assignment", "task")), words])
-    # The letter at the start keeps spreadsheets from reading the key as a number.
+    # Without a letter at its start, a spreadsheet might read the key as a number.
     return "k" + hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def load(out: Path) -> dict[str, dict]:
-    """Read the marks, by key."""
+def load_marks(out: Path) -> dict[str, dict]:
+    """Return the stored marks as {key: mark}."""
     return read_json(out / "marks.json", {})
 
 
-def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
-    """Merge a sheet into the marks; return the changes and the lines that could not be entered.
+def enter_sheet(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[Problem]]:
+    """Enter the points of a sheet into the marks; return changes and lines with problems.
 
-    ``rows`` are all answers and checks that there are. Lines with another spelling of student,
-    assignment or answer are known by their key; lines without a key by these.
+    ``rows`` are all answers and checks. A line is identified by its key, even if the student,
+    assignment or answer is spelled differently, or by these three if it has no key.
     """
-    marks, answers = load(out), {key_of(row): row for row in rows}
+    marks, answers = load_marks(out), {key_of(row): row for row in rows}
     changes, problems = [], []
     for line, given in read_sheet(sheet):
         if not given["points"] and not given["comment"]:
             continue
         key = given["key"] if given["key"] in answers | marks else key_of(given)
         try:
-            change = _merge(marks, key, answers.get(key), given)
+            change = _enter_line(marks, key, answers.get(key), given)
         except ValueError as error:
             problems.append(Problem(line, str(error), given))
         else:
@@ -78,8 +78,8 @@ def enter(out: Path, rows: Iterable[Row], sheet: Path) -> tuple[list[str], list[
     return changes, problems
 
 
-def _merge(marks: dict, key: str, row: Row | None, given: dict) -> str:
-    """Enter a line; return what it changed."""
+def _enter_line(marks: dict, key: str, row: Row | None, given: dict) -> str:
+    """Enter a line of a sheet into the marks; return a text on the change, or ""."""
     if row is None and key not in marks:
         raise ValueError(
             "no answer has this key; it was marked on another sheet, or key and answer were changed"
@@ -87,7 +87,7 @@ def _merge(marks: dict, key: str, row: Row | None, given: dict) -> str:
     old = marks.get(key, {})
     where = row or Row(**{name: old.get(name, "") for name in Row._fields[:3]},
                        points=0, max=old["max"], state="")  # fmt: skip
-    points = _points(given["points"], where.max) if given["points"] else old.get("points")
+    points = _parse_points(given["points"], where.max) if given["points"] else old.get("points")
     comment = given["comment"] or old.get("comment", "")
     if row is not None and not row.answer and not comment:
         raise ValueError("points of a check are given with a reason, in the column comment")
@@ -102,7 +102,7 @@ def _merge(marks: dict, key: str, row: Row | None, given: dict) -> str:
     return f"{where.student}, {where.assignment}, {where.task}: {shown}{before}"
 
 
-def _points(text: str, most: float) -> float:
+def _parse_points(text: str, most: float) -> float:
     try:
         points = float(text.replace(",", "."))
     except ValueError:
@@ -113,7 +113,7 @@ def _points(text: str, most: float) -> float:
 
 
 def apply_mark(row: Row, marks: dict[str, dict]) -> Row:
-    """Give an answer or a check the points that were entered for it."""
+    """Return the row of an answer or check with the points that were entered by hand."""
     mark = marks.get(key_of(row), {})
     if mark.get("points") is None or (row.answer and row.state.startswith("not graded")):
         return row
@@ -122,7 +122,7 @@ def apply_mark(row: Row, marks: dict[str, dict]) -> Row:
 
 
 def waiting_overrides(rows: Iterable[Row], marks: dict[str, dict]) -> list[str]:
-    """Return a note for each check whose points were given by hand, but for other code."""
+    """Return a note for each check with points given by hand for an earlier version of the code."""
     given = {(mark["student"], mark["assignment"], mark["task"]): mark for mark in marks.values()}
     return [
         f"{row.task}: {given[row[:3]]['points']:g} points were given for other code; enter them "
@@ -137,7 +137,7 @@ def waiting_overrides(rows: Iterable[Row], marks: dict[str, dict]) -> list[str]:
 
 
 def read_sheet(path: Path) -> list[tuple[int, dict]]:
-    """Read a table of answers: lines by number, with all COLUMNS."""
+    """Return the (number, line) of a sheet, where each line has all COLUMNS."""
     rows = read_table(path)
     names = set(rows[0]) if rows else {"points", "comment", "key"}
     missing = {"points", "comment"} - names
@@ -153,20 +153,23 @@ def read_sheet(path: Path) -> list[tuple[int, dict]]:
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """Read a table as Excel and LibreOffice save it; convert column names to lower case."""
+    """Read a table saved by Excel or LibreOffice; column names become lower case."""
     csv.field_size_limit(2**30)
-    text = _decoded(path.read_bytes())
+    text = _decode(path.read_bytes())
     if text.startswith("sep="):
         text = text.partition("\n")[2]
     header = text.partition("\n")[0]
     delimiter = max(";\t,", key=header.count)
     return [
-        {str(name).strip().strip('"').lower(): _plain(cell or "") for name, cell in row.items()}
+        {
+            str(name).strip().strip('"').lower(): _undo_escape(cell or "")
+            for name, cell in row.items()
+        }
         for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     ]
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16")
     try:
@@ -175,20 +178,20 @@ def _decoded(content: bytes) -> str:
         return content.decode("cp1252", errors="replace")
 
 
-def _plain(cell: str) -> str:
-    """Undo :func:`safe`."""
+def _undo_escape(cell: str) -> str:
+    """Undo ``escape_formula``."""
     cell = cell.strip() if isinstance(cell, str) else ""
     return cell[1:] if cell.startswith("'") and cell[1:2] in FORMULA else cell
 
 
-def safe(cell):
-    """Return a text that a spreadsheet does not take for a formula."""
+def escape_formula(cell):
+    """Return the content of a cell so that no spreadsheet reads it as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = ()) -> None:
-    """Write the sheets of all answers and checks, with the points entered for them so far."""
-    marks = load(out)
+    """Write the sheets of all answers and checks, with the points entered so far."""
+    marks = load_marks(out)
     wrong = {problem.row["key"]: problem.row for problem in problems}
     by_question: dict[tuple, list[str]] = {}
     for mark in marks.values():
@@ -203,7 +206,7 @@ def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = (
         if not row.answer:
             line["before"] = f"{row.points:g} {row.message or row.state}"
         if key not in marks and row[:3] in by_question:
-            # The mark belongs to an earlier answer or to earlier code of this student.
+            # The mark was given for an earlier version of the student's answer or code.
             old = "; ".join(by_question[row[:3]])
             line["before"] = old if row.answer else f"{line['before']} (for other code: {old})"
         lines[SHEETS[0] if row.answer else SHEETS[1]].append(line)
@@ -213,7 +216,7 @@ def write_sheets(out: Path, rows: Iterable[Row], problems: Iterable[Problem] = (
 
 
 def keep_unmatched(out: Path, problems: list[Problem]) -> Path:
-    """Append lines that could not be entered to unmatched.csv, each once."""
+    """Append lines that could not be entered to unmatched.csv, without duplicates."""
     path = out / "unmatched.csv"
     lines = [row for _, row in read_sheet(path)] if path.exists() else []
     lines += [{**problem.row, "before": problem.why} for problem in problems]
@@ -223,26 +226,26 @@ def keep_unmatched(out: Path, problems: list[Problem]) -> Path:
 
 
 def write_table(path: Path, columns: list[str], rows: Iterable[dict]) -> None:
-    """Write a table as CSV in UTF-8, with a byte-order mark, which Excel asks for."""
+    """Write a table as CSV in UTF-8 with the byte-order mark that Excel needs."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, columns, extrasaction="ignore", restval="")
     writer.writeheader()
-    writer.writerows({name: safe(cell) for name, cell in row.items()} for row in rows)
+    writer.writerows({name: escape_formula(cell) for name, cell in row.items()} for row in rows)
     write_whole(path, file.getvalue(), "utf-8-sig")
 
 
 def read_json(path: Path, default):
-    """Read what :func:`write_json` wrote; return the default if there is no such file."""
+    """Read a JSON file; return the default if the file does not exist."""
     return json.loads(path.read_text(encoding="utf8")) if path.exists() else default
 
 
 def write_json(path: Path, value) -> None:
-    """Write data as indented JSON."""
+    """Write a value as indented JSON."""
     write_whole(path, json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
-    """Write a file in one step, so that an interruption leaves no half of it."""
+    """Replace a file in one step, so that an interruption cannot leave half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     with part.open("w", encoding=encoding, errors="replace", newline="") as file:
@@ -253,7 +256,7 @@ def write_whole(path: Path, text: str, encoding: str = "utf8") -> None:
 
 
 def back_up(out: Path, name: str) -> None:
-    """Copy a file to backups/ under the time and its digest, unless this content is there."""
+    """Copy a file to backups/, unless a backup with the same content exists."""
     path = out / name
     if path.exists():
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]

@@ -1,8 +1,8 @@
-"""Decide which points count: lateness, grace, a cap, excuses and adjustments.
+"""Decide how many points of a submission count: late penalties, excuses and adjustments.
 
-The price of lateness holds for everybody and is kept in policy.json. What holds for one submission
-is in hours.csv, which a teacher edits: when it came, when it is due, whether it is excused, and
-points to add or take away, with a reason that the student reads.
+The late penalty is the same for everybody and is stored in policy.json. A teacher edits hours.csv
+to set for one submission when it arrived, when it is due, whether it is excused, and points to add
+or subtract, with a reason that the student reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LATE = re.compile(
 
 
 def load_policy(out: Path) -> dict:
-    """Return when assignments are due, the price of lateness and how many count, as far as set."""
+    """Return the stored policy: due times, late penalty, and how many assignments count."""
     return read_json(out / "policy.json", {})
 
 
@@ -37,10 +37,10 @@ def set_policy(
     best: int | None = None,
     book: str | None = None,
 ) -> None:
-    """Remember when assignments are due, the price of lateness, how many count, and the book."""
+    """Store due times, the late penalty, how many assignments count, and the book's address."""
     policy = load_policy(out)
     if due is not None:
-        policy["due"] = policy.get("due", {}) | dict.fromkeys(names, moment(due))
+        policy["due"] = policy.get("due", {}) | dict.fromkeys(names, parse_hour(due))
     if late is not None:
         if not LATE.fullmatch(late):
             raise ValueError(
@@ -60,8 +60,8 @@ def set_policy(
         write_json(out / "policy.json", policy)
 
 
-def moment(text: str) -> str:
-    """Return an hour with its zone; a date alone means the end of that day."""
+def parse_hour(text: str) -> str:
+    """Return a time in ISO format with its time zone; a date alone means the end of that day."""
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -74,34 +74,37 @@ def moment(text: str) -> str:
 
 
 def days_late(came: str, due: str, reported_late: bool, policy: dict) -> int:
-    """Return the days begun after the due hour and the grace; one if only "late" is known."""
+    """Return the number of days begun after the due time and the grace period.
+
+    It is 1 if the platform reported the submission as late without a time.
+    """
     if not came or not due:
         return int(reported_late)
     late = datetime.datetime.fromisoformat(came) - datetime.datetime.fromisoformat(due)
     price = LATE.fullmatch(policy.get("late", ""))
-    if price and price["grace"] and late <= datetime.timedelta(hours=_number(price["grace"])):
+    if price and price["grace"] and late <= datetime.timedelta(hours=_parse_number(price["grace"])):
         return 0
     return max(0, math.ceil(late.total_seconds() / 86400))
 
 
 def deduct(points: float, days: int, policy: dict) -> float:
-    """Return points less the price of the days, never below 0 and never more than the cap takes."""
+    """Return the points after the late penalty, which has a cap and never gives less than 0."""
     price = LATE.fullmatch(policy.get("late", ""))
     if not days or not price:
         return points
-    cost = _number(price["cost"]) * days
+    cost = _parse_number(price["cost"]) * days
     if price["most"]:
-        cost = min(cost, _number(price["most"]))
+        cost = min(cost, _parse_number(price["most"]))
     left = points * (1 - cost / 100) if price["unit"] == "%" else points - cost
     return round(max(0.0, left), 2)
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def note_of(line: dict, entered: dict) -> str:
-    """Return what a student reads about lateness, an excuse or an adjustment."""
+def describe_lateness(line: dict, entered: dict) -> str:
+    """Return the text for the student about lateness, an excuse or an adjustment."""
     if line["excused"]:
         return "Excused: this assignment does not count for you."
     found = []
@@ -118,26 +121,26 @@ def note_of(line: dict, entered: dict) -> str:
 
 
 def _read_hours(out: Path) -> dict[tuple[str, str], dict]:
-    """Return what the teacher has written, by student and assignment."""
+    """Read the lines of hours.csv, keyed by (student, assignment)."""
     lines = read_table(out / "hours.csv") if (out / "hours.csv").exists() else []
     lines = [dict.fromkeys(HOURS, "") | line for line in lines]
     return {(line["student"], line["assignment"]): line for line in lines}
 
 
 def entered_hours(out: Path) -> tuple[dict[tuple[str, str], dict], list[str]]:
-    """Return what hours.csv says of each submission, and a message for each wrong entry."""
+    """Return the entries of hours.csv, keyed by submission, and a message per wrong entry."""
     found, problems = {}, []
     for (student, name), line in _read_hours(out).items():
         entry, where = {"reason": line["reason"]}, f"hours.csv: {student}, {name}"
         for column in ("handed_in", "due"):
             with contextlib.suppress(ValueError):
-                entry[column] = moment(line[column]) if line[column] else ""
+                entry[column] = parse_hour(line[column]) if line[column] else ""
             if column not in entry:
                 problems.append(f"{where}: {column} is {line[column]!r}; write 2026-11-05 or "
                                 "2026-11-05T18:00")  # fmt: skip
         entry["excused"] = bool(line["excused"])
         with contextlib.suppress(ValueError):
-            entry["adjust"] = _number(line["adjust"] or "0")
+            entry["adjust"] = _parse_number(line["adjust"] or "0")
         if "adjust" not in entry:
             problems.append(f"{where}: adjust is {line['adjust']!r}, which is no number")
         elif entry["adjust"] and not line["reason"]:
@@ -148,7 +151,7 @@ def entered_hours(out: Path) -> tuple[dict[tuple[str, str], dict], list[str]]:
 
 
 def write_hours(out: Path, lines: list[dict]) -> None:
-    """Write a line for each submission, with what was entered for it."""
+    """Write hours.csv with a line per submission, and keep what the teacher entered."""
     entered, by_key = _read_hours(out), {(line["student"], line["assignment"]): line
                                          for line in lines}  # fmt: skip
     table = [

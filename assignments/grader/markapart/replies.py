@@ -1,4 +1,4 @@
-"""Handle what a call returns beside its value: changed arguments, and errors."""
+"""Convert changed arguments and errors of a call between the two processes of wire.py."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import types
 import numpy as np
 
 
-def arguments(given: list) -> list:
-    """Return the arguments of a call, positional ones first."""
+def list_arguments(given: list) -> list:
+    """Return all arguments of a call in one list, positional arguments first."""
     args, kwargs = given
     return [*args, *kwargs.values()]
 
 
-def update(old, new) -> None:
-    """Change an argument in place, as the function at the other end has changed its copy."""
+def update_in_place(old, new) -> None:
+    """Give an argument the content of its copy, which the other process may have changed."""
     if type(old) is not type(new) or old is new:
         return
     if isinstance(old, np.ndarray) and old.shape == new.shape and old.flags.writeable:
         old[...] = new
     elif isinstance(old, tuple):
         for before, after in zip(old, new, strict=False):
-            update(before, after)
+            update_in_place(before, after)
     elif isinstance(old, list):
         old[:] = new
     elif isinstance(old, dict):
@@ -33,14 +33,14 @@ def update(old, new) -> None:
         old.bit_generator.state = new.bit_generator.state
 
 
-def failure(error: BaseException) -> dict:
-    """Write an error as the other side can read it."""
+def describe_error(error: BaseException) -> dict:
+    """Describe an error by a dictionary, which is sent to the other process."""
     kinds = [kind.__name__ for kind in type(error).__mro__]
-    return {"error": kinds, "says": str(error)[:2000], "line": _line(error.__traceback__)}
+    return {"error": kinds, "says": str(error)[:2000], "line": _line_in_cell(error.__traceback__)}
 
 
-def _line(trace: types.TracebackType | None) -> int | None:
-    """Return the last line of a cell that an error passed through."""
+def _line_in_cell(trace: types.TracebackType | None) -> int | None:
+    """Return the number of the last line of a notebook cell in a traceback, or None."""
     line = None
     while trace:
         if trace.tb_frame.f_globals.get("__name__") == "__main__":
@@ -49,8 +49,8 @@ def _line(trace: types.TracebackType | None) -> int | None:
     return line
 
 
-def raised(reply: dict) -> Exception:
-    """Return the exception that the other side met, as the nearest type of Python or NumPy."""
+def rebuild_error(reply: dict) -> Exception:
+    """Build the exception that the other process described, with the nearest built-in type."""
     kinds = [str(kind) for kind in reply["error"]]
     for kind in kinds:
         known = getattr(builtins, kind, None) or getattr(np.linalg, kind, None)
@@ -60,13 +60,13 @@ def raised(reply: dict) -> Exception:
         known = RuntimeError
     try:
         error = type(kinds[0], (known,), {})(str(reply.get("says")))
-    except TypeError:  # of those that ask for more than a text
+    except TypeError:  # Some exceptions need more arguments than a message.
         error = RuntimeError(f"{kinds[0]}: {reply.get('says')}")
     error.line = reply.get("line")
     return error
 
 
 def imports_of(text: str) -> str:
-    """Return the import statements of a cell."""
+    """Return the import statements of a cell as text."""
     lines = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
     return "\n".join(map(ast.unparse, lines))

@@ -1,4 +1,4 @@
-"""Read the settings of the course that is graded. CONTRACT.md explains each of them."""
+"""Read the settings of the course from course.toml; CONTRACT.md explains each setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COURSE = Path(os.environ.get("MARKAPART_COURSE", ".")).resolve()
 
 
 class Settings(NamedTuple):
-    """The entries of course.toml."""
+    """Settings in course.toml."""
 
     imports: list[str]
     """Modules that a box imports once, before it runs any notebook, e.g. ``scipy.stats``."""
@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     """The files and folders of the project that an installation needs."""
 
 
-def load() -> Settings:
+def load_settings() -> Settings:
     """Read course.toml; raise ValueError if it is missing or has an unknown entry."""
     path = COURSE / "course.toml"
     if not path.is_file():

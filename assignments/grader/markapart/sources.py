@@ -1,7 +1,7 @@
-"""Read assignments, make their student versions, and repair notebooks that come back.
+"""Read assignments, write their student versions, and repair submitted notebooks.
 
-The notebooks with solutions are in source/, the wrong submissions in mistakes/. Student versions
-are made by nbgrader's own steps, with the settings of nbgrader_config.py.
+Notebooks with solutions are in source/, and wrong submissions for testing the checks in mistakes/.
+Student versions are made by preprocessors of nbgrader with the settings in nbgrader_config.py.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from traitlets.config.loader import PyFileConfigLoader
 from markapart.settings import COURSE
 
 SEED_LINE = re.compile(r'^COURSE = "(.*)"$', re.MULTILINE)
-# The steps by which nbgrader makes a student version, without those for its database.
-RELEASE = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
+# Preprocessors with which nbgrader makes a student version, without those for its database.
+RELEASE_STEPS = [LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ClearHiddenTests,
            ComputeChecksums, CheckCellMetadata]  # fmt: skip
-# The same sentence as in nbgrader_config.py.
+# This sentence must be the same as in nbgrader_config.py.
 STUB = "This task is still yours: replace this line by your code."
 ATTACHED_PICTURE = re.compile(r"!\[[^\]\n]{0,200}\]\(attachment:([^)\n]{1,200})\)")
-# A picture as Colab writes it into the text, or as an HTML tag.
+# A picture stored as data in Markdown, as Colab does it, or in an HTML tag.
 DATA_PICTURE = re.compile(
     r"""(?:!\[[^\]\n]{0,200}\]\(|<img [^<>]{0,200}?src=["'])"""
     r"""data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)(?:\)|["'][^<>]{0,200}>)"""
@@ -47,7 +47,7 @@ KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "nam
 
 
 class Mistake(NamedTuple):
-    """A wrong submission: one typical error in one cell, everything else right."""
+    """A wrong submission with a typical mistake in one cell; its other cells are right."""
 
     name: str
     cell: str
@@ -59,7 +59,7 @@ class Mistake(NamedTuple):
 
 
 def names() -> list[str]:
-    """Return the names of all assignments, in order."""
+    """Return the names of all assignments in alphabetical order."""
     return sorted(path.stem for path in COURSE.glob("source/*/*.ipynb"))
 
 
@@ -78,7 +78,7 @@ def source(name: str, seed: str | None = None) -> NotebookNode:
 
 
 def clean_bytes(notebook: NotebookNode) -> bytes:
-    """Return a notebook as the bytes of a file that are the same at every writing."""
+    """Return a notebook as bytes of a file, without outputs and always with the same metadata."""
     notebook = copy.deepcopy(notebook)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC})
     notebook.nbformat_minor = 5
@@ -90,19 +90,19 @@ def clean_bytes(notebook: NotebookNode) -> bytes:
 
 
 def grade_id(cell: NotebookNode) -> str | None:
-    """Return the name by which nbgrader knows a cell, if it does."""
+    """Return the name that nbgrader gave a cell, or None."""
     return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
 def mistakes(name: str) -> list[Mistake]:
-    """Read the named wrong submissions of an assignment."""
+    """Read the wrong submissions of an assignment from mistakes/."""
     text = (COURSE / "mistakes" / f"{name}.toml").read_text(encoding="utf8")
     return [Mistake(**entry) for entry in tomllib.loads(text)["mistake"]]
 
 
 @functools.cache
 def rubric(name: str, task: str) -> dict:
-    """Read the items and the marked sample answers of an open question; empty if there are none."""
+    """Return the rubric of an open question, with marked sample answers; empty if it has none."""
     path = COURSE / "rubrics" / f"{name}.toml"
     text = path.read_text(encoding="utf8") if path.exists() else ""
     questions = tomllib.loads(text).get("question", [])
@@ -111,7 +111,7 @@ def rubric(name: str, task: str) -> dict:
 
 @functools.cache
 def section_of(name: str, task: str) -> tuple[str, str] | None:
-    """Return page and title of the section of the book that a task or its check is about."""
+    """Return (address, title) of the section of the book that explains a task, or None."""
     path = COURSE / "sections.toml"
     sections = tomllib.loads(path.read_text(encoding="utf8")) if path.exists() else {}
     number = re.match(r"(?:task|check)-\d+", task)
@@ -123,7 +123,7 @@ def section_of(name: str, task: str) -> tuple[str, str] | None:
 
 
 def model_answer(name: str, task: str) -> str:
-    """Return the text that an assignment's author wrote for an open question."""
+    """Return the model answer of an open question."""
     (cell,) = [cell for cell in source(name).cells if grade_id(cell) == task]
     return re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", cell.source, flags=re.MULTILINE)
 
@@ -132,7 +132,7 @@ def model_answer(name: str, task: str) -> str:
 
 
 def student_versions(assignments: Iterable[str], seed: str | None = None) -> dict[str, bytes]:
-    """Return the files that students get: no solution, no hidden check, always the same bytes."""
+    """Return {name: bytes} of the notebooks for students, without solutions and hidden checks."""
     return {name: _student_version(name, seed) for name in assignments}
 
 
@@ -140,7 +140,7 @@ def student_versions(assignments: Iterable[str], seed: str | None = None) -> dic
 def _student_version(name: str, seed: str | None) -> bytes:
     config = PyFileConfigLoader("nbgrader_config.py", path=str(COURSE)).load_config()
     notebook = nbformat.reads(clean_bytes(source(name, seed)).decode(), as_version=4)
-    for step in RELEASE:
+    for step in RELEASE_STEPS:
         try:
             notebook, _ = step(config=config).preprocess(notebook, {"nbgrader": {"notebook": name}})
         except (ValidationError, ValueError, RuntimeError) as error:
@@ -149,13 +149,13 @@ def _student_version(name: str, seed: str | None) -> bytes:
 
 
 def read_released(name: str, seed: str | None = None) -> NotebookNode:
-    """Read the student version."""
+    """Return the student version of an assignment."""
     return nbformat.reads(_student_version(name, seed).decode(), as_version=4)
 
 
-def word_for(seed: str | None, student: str) -> str:
-    """Return the seed of a student's own copy: the course's seed, the name and a digest of both."""
-    course = seed or _seed(source(names()[0]))
+def seed_of_copy(seed: str | None, student: str) -> str:
+    """Return the seed of a student's copy: the course's seed, the name, and a digest of both."""
+    course = seed or _read_seed(source(names()[0]))
     name = unicodedata.normalize("NFC", student)
     digest = hashlib.sha256(f"{course}--{name}".encode()).hexdigest()[:8]
     return f"{course}--{re.sub(r'[^A-Za-z0-9_]+', '-', name)}-{digest}"
@@ -164,68 +164,68 @@ def word_for(seed: str | None, student: str) -> str:
 # ------------------------------------------------------------------------------ return
 
 
-def word_in(content: bytes, seed: str | None) -> str | None:
-    """Return the seed to grade a file with: its own one if it is a copy of this course."""
+def seed_of_file(content: bytes, seed: str | None) -> str | None:
+    """Return the seed to grade a file with: that of its copy if it is one, else the course's."""
     own = re.search(rb'COURSE = \\"([A-Za-z0-9_ .-]+)\\"', content)
     word = own[1].decode() if own else ""
-    course = seed or _seed(source(names()[0]))
+    course = seed or _read_seed(source(names()[0]))
     return word if word.startswith(f"{course}--") else seed
 
 
 def owner_of(word: str, seed: str | None, people: Iterable[str]) -> str | None:
-    """Return the person for whom a copy was made, or None."""
-    return next((one for one in people if word_for(seed, one) == word), None)
+    """Return the student for whom a copy was made, or None if it is none of ``people``."""
+    return next((one for one in people if seed_of_copy(seed, one) == word), None)
 
 
 def names_of_student(student: str) -> set[str]:
-    """Return the names of a student: the name, the platform's number, and both together."""
+    """Return all names of a student: the name, the platform's number, and both together."""
     match = re.fullmatch(r"(.+)_(\d+)", student)
     return {student, *match.groups()} if match else {student}
 
 
 def same_person(one: str, other: str) -> bool:
-    """Return whether two names may be one person's: Canvas turns Ada Lovelace into lovelaceada."""
+    """Return whether two names may mean one person; Canvas writes lovelaceada for Ada Lovelace."""
     letters = [sorted(re.sub(r"[\W\d_]+", "", name.casefold())) for name in (one, other)]
     return bool(names_of_student(one) & names_of_student(other)) or letters[0] == letters[1] != []
 
 
 def require_same_seed(notebook: NotebookNode, handed_out: NotebookNode) -> None:
-    """Raise ValueError for a notebook with the seed, and so the numbers, of another term."""
-    own, ours = _seed(notebook), _seed(handed_out)
+    """Raise ValueError if a notebook has another seed, for example that of an earlier term."""
+    own, ours = _read_seed(notebook), _read_seed(handed_out)
     if own not in (None, ours):
         raise ValueError(f'made with the seed "{own}", graded with "{ours}"; see --seed')
 
 
-def _seed(notebook: NotebookNode) -> str | None:
+def _read_seed(notebook: NotebookNode) -> str | None:
     lines = [SEED_LINE.search(cell.source) for cell in notebook.cells]
     return next((line[1] for line in lines if line), None)
 
 
 def repair(notebook: NotebookNode, handed_out: NotebookNode) -> NotebookNode:
-    """Put back what a student deleted, as the student version has it, at its old place.
+    """Return a copy of a notebook in which deleted cells of the student version are inserted again.
 
-    Editors drop nbgrader's metadata, or a cell's id too, or make text of code; then a cell is
-    known by what is left. What a student has written stays where it is in any case. The names of
-    the cells that were missing are in the notebook's metadata, as ``put_back``.
+    Some editors drop nbgrader's metadata or the id of a cell, or turn code into text. Such a cell
+    is identified by its metadata, id or first line, whichever is left. The student's texts stay
+    where they are. The notebook's metadata list the names of inserted cells as ``put_back``.
     """
     known = {grade_id(cell): cell for cell in handed_out.cells if grade_id(cell)}
     by_text: dict[str, str | None] = {}
     for name, cell in known.items():
-        by_text[_opening(cell)] = None if _opening(cell) in by_text else name
+        by_text[_first_line(cell)] = None if _first_line(cell) in by_text else name
     repaired = copy.deepcopy(notebook)
     taken = {grade_id(cell) for cell in repaired.cells}
     for n, cell in enumerate(repaired.cells):
-        names = [grade_id(cell), cell.get("id"), by_text.get(_opening(cell))]
+        names = [grade_id(cell), cell.get("id"), by_text.get(_first_line(cell))]
         name = next((name for name in names if name in known), None)
         cell.metadata.pop("nbgrader", None)
         if name and (name == names[0] or name not in taken):
-            repaired.cells[n] = _like(known[name], cell)
+            repaired.cells[n] = _with_student_text(known[name], cell)
             taken.add(name)
     place, put_back = 0, []
     for name, cell in known.items():
         there = [i for i, other in enumerate(repaired.cells) if grade_id(other) == name]
         if not there and cell.cell_type == "markdown":
-            there = _adopted(repaired, handed_out, cell, place)
+            there = _use_text_as_answer(repaired, handed_out, cell, place)
         if not there:
             if is_grade(cell):
                 place = max(place, _end_of_task(repaired, handed_out, name))
@@ -237,30 +237,33 @@ def repair(notebook: NotebookNode, handed_out: NotebookNode) -> NotebookNode:
 
 
 def _end_of_task(notebook: NotebookNode, handed_out: NotebookNode, name: str) -> int:
-    """Return the place of the text that follows a check's task, or 0 if that is missing.
+    """Return the index of the text cell that follows the task of a check, or 0 if it is missing.
 
-    A student's cell that lost its name stands before that text, and the check has to follow it.
+    A check must run after the student's cells of its task, even if these lost their names; all of
+    them are before that text.
     """
     names = [grade_id(cell) for cell in handed_out.cells]
     texts = [cell for cell in handed_out.cells[names.index(name) :]
              if cell.cell_type == "markdown" and not grade_id(cell)]  # fmt: skip
     places = [n for n, cell in enumerate(notebook.cells)
-              if texts and _opening(cell) == _opening(texts[0])]  # fmt: skip
+              if texts and _first_line(cell) == _first_line(texts[0])]  # fmt: skip
     return places[0] if places else 0
 
 
-def _adopted(notebook: NotebookNode, handed_out: NotebookNode, cell, place: int) -> list[int]:
-    """Use a text cell of the student as the answer whose cell is missing; return its place."""
+def _use_text_as_answer(
+    notebook: NotebookNode, handed_out: NotebookNode, cell, place: int
+) -> list[int]:
+    """Turn an unnamed text cell into a missing answer; return its index in a list, or []."""
     ours = {other.source for other in handed_out.cells}
     for n, other in enumerate(notebook.cells[place:], start=place):
         if other.cell_type == "markdown" and other.source not in ours and not grade_id(other):
-            notebook.cells[n] = _like(cell, other)
+            notebook.cells[n] = _with_student_text(cell, other)
             return [n]
     return []
 
 
-def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list[str]:
-    """Fill a blank answer with the student's text from the cells around it; return notes."""
+def collect_misplaced_answers(notebook: NotebookNode, handed_out: NotebookNode) -> list[str]:
+    """Copy answers that a student wrote into other cells to blank answers; return notes."""
     notes, ours = [], {cell.source for cell in handed_out.cells}
     for n, question in enumerate(handed_out.cells):
         if question.cell_type != "markdown" or not grade_id(question):
@@ -268,7 +271,9 @@ def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list
         (place,) = [i for i, cell in enumerate(notebook.cells)
                     if grade_id(cell) == grade_id(question)]  # fmt: skip
         answer, asked = notebook.cells[place], handed_out.cells[n - 1]
-        around = [i for i, cell in enumerate(notebook.cells) if _opening(cell) == _opening(asked)]
+        around = [
+            i for i, cell in enumerate(notebook.cells) if _first_line(cell) == _first_line(asked)
+        ]
         start = min([*around, place])
         ends = [i for i, cell in enumerate(notebook.cells) if i > place and grade_id(cell)]
         near = notebook.cells[start : min([*ends, len(notebook.cells)])]
@@ -283,22 +288,22 @@ def answered_elsewhere(notebook: NotebookNode, handed_out: NotebookNode) -> list
     return notes
 
 
-def _opening(cell: NotebookNode) -> str:
-    """Return the first line of a cell, which identifies it if its metadata and id are lost."""
+def _first_line(cell: NotebookNode) -> str:
+    """Return the first line of a cell, which identifies a cell without metadata and id."""
     return cell.source.strip().partition("\n")[0]
 
 
-def _like(cell: NotebookNode, written: NotebookNode) -> NotebookNode:
-    """Return a cell as it was handed out, with the student's text and pictures in it."""
+def _with_student_text(cell: NotebookNode, written: NotebookNode) -> NotebookNode:
+    """Return a cell of the student version with the text and pictures of a submitted cell."""
     own = {name: written[name] for name in ("source", "attachments") if name in written}
     return nbformat.from_dict(copy.deepcopy(cell) | own)
 
 
 def name_pictures(cell: NotebookNode) -> None:
-    """Give each picture of a text cell a name made from its content; change the cell.
+    """Give each picture in a text cell a name that depends on its content, in place.
 
-    Colab writes pictures into the text, as data. Jupyter calls every picture image.png, so that an
-    answer with another photograph would look unchanged.
+    Colab stores pictures as data in the text. Jupyter names every picture image.png, so that an
+    answer would look unchanged after its picture was replaced.
     """
     pictures = {}
 
@@ -307,17 +312,17 @@ def name_pictures(cell: NotebookNode) -> None:
         pictures[f"picture-{digest}"] = {kind: content}
         return f"![picture](attachment:picture-{digest})"
 
-    def attached(match: re.Match) -> str:
+    def rename_attachment(match: re.Match) -> str:
         kinds = cell.get("attachments", {}).get(match[1]) or {}
         return next((attach(*pair) for pair in kinds.items()), match[0])
 
     text = DATA_PICTURE.sub(lambda match: attach(match[1], "".join(match[2].split())), cell.source)
-    cell.source = ATTACHED_PICTURE.sub(attached, text)
+    cell.source = ATTACHED_PICTURE.sub(rename_attachment, text)
     cell["attachments"] = pictures
 
 
 def _with_unique_ids(notebook: NotebookNode) -> NotebookNode:
-    """Give every cell that nbgrader knows its name as id; of copies, the last one counts."""
+    """Remove nbgrader's metadata from all but the last of cells with the same name, in place."""
     taken = set()
     for n, cell in reversed(list(enumerate(notebook.cells))):
         name = grade_id(cell)

@@ -1,4 +1,4 @@
-"""Write tables: checks, totals with lateness, and files that Canvas and Moodle import."""
+"""Write tables of checks, submissions and totals, and files that Canvas and Moodle import."""
 
 from __future__ import annotations
 
@@ -8,28 +8,35 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from markapart.examine import Row, tally
-from markapart.feedback import page_of
+from markapart.feedback import feedback_path
 from markapart.marks import write_table
-from markapart.policy import days_late, deduct, entered_hours, load_policy, note_of, write_hours
-from markapart.roster import load_roster, same_student
+from markapart.policy import (
+    days_late,
+    deduct,
+    describe_lateness,
+    entered_hours,
+    load_policy,
+    write_hours,
+)
+from markapart.roster import find_in_roster, load_roster
 
 GRADES = ["student", "assignment", "task", "points", "max", "state", "message"]
 SUBMISSIONS = ["student", "assignment", "points", "of", "state", "handed_in", "due", "days_late",
                "after_lateness", "counts", "says", "notes", "kept_apart", "file"]  # fmt: skip
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-# Moodle refuses a sheet without the column of the last modification.
+# Moodle does not import a sheet without the column "Last modified (grade)".
 MOODLE = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)",
           "Feedback comments"]  # fmt: skip
 ABSENT = "nothing was handed in"
 
 
-def lines_of(out: Path, results: list[dict]) -> tuple[list[dict], list[str]]:
-    """Return a line for each submission and absent student, and the errors in hours.csv."""
+def build_lines(out: Path, results: list[dict]) -> tuple[list[dict], list[str]]:
+    """Return a line per submission and per absent student, and messages on errors in hours.csv."""
     policy, roster = load_policy(out), load_roster(out)
     hours, problems = entered_hours(out)
-    lines = [_line(result, policy, hours, roster.get(result["assignment"], {}))
+    lines = [_submission_line(result, policy, hours, roster.get(result["assignment"], {}))
              for result in results]  # fmt: skip
-    lines += _absent(lines, roster, hours)
+    lines += _lines_of_absent_students(lines, roster, hours)
     write_hours(out, lines)
     return lines, problems
 
@@ -37,14 +44,14 @@ def lines_of(out: Path, results: list[dict]) -> tuple[list[dict], list[str]]:
 def write_tables(
     out: Path, results: list[dict], lines: list[dict], others: Iterable[dict] = ()
 ) -> None:
-    """Write all tables and archives."""
+    """Write all tables and the archives of feedback pages."""
     rows = [row._asdict() for result in results for row in result["rows"]]
     write_table(out / "grades.csv", GRADES, rows)
     write_table(out / "submissions.csv", SUBMISSIONS, [*lines, *others])
     names = sorted({line["assignment"] for line in lines})
-    people, best = people_of(lines), load_policy(out).get("best")
+    people, best = match_students(lines), load_policy(out).get("best")
     most = {line["assignment"]: line["of"] for line in lines}
-    totals = [_total(who, [line for line in lines if people[line["student"]] == who], most, best)
+    totals = [_total_line(who, [one for one in lines if people[one["student"]] == who], most, best)
               for who in dict.fromkeys(people.values())]  # fmt: skip
     write_table(out / "totals.csv", ["student", *names, "total", "of", "open"], totals)
     _write_canvas(out, totals, {name: most[name] for name in names})
@@ -54,9 +61,12 @@ def write_tables(
         _write_archives(out, [line for line in own if line["file"]], name)
 
 
-def people_of(lines: Iterable[dict]) -> dict[str, str]:
-    """Whose the submissions are. Moodle counts anew in each assignment, so there the name tells,
-    unless two who handed in the same assignment have it."""
+def match_students(lines: Iterable[dict]) -> dict[str, str]:
+    """Return {name of a submission: student}, so that totals add up all assignments of a student.
+
+    Moodle gives a student another number in each assignment, so only the name identifies him. If
+    two students with one name handed in the same assignment, the number is kept.
+    """
     owners: dict[tuple[str, str], set[str]] = {}
     names = {}
     for line in lines:
@@ -67,11 +77,11 @@ def people_of(lines: Iterable[dict]) -> dict[str, str]:
     return {student: student if name in shared else name for student, name in names.items()}
 
 
-def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
+def _submission_line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
     rows: list[Row] = result["rows"]
     student, name = result["student"], result["assignment"]
     entered = hours.get((student, name), {})
-    known = people.get(same_student(student, people) or "", {})
+    known = people.get(find_in_roster(student, people) or "", {})
     platform_says = result["handed_in"] or known.get("handed_in", "")
     came = entered.get("handed_in") or platform_says
     due = entered.get("due") or policy.get("due", {}).get(name, "")
@@ -89,15 +99,15 @@ def _line(result: dict, policy: dict, hours: dict, people: dict) -> dict:
         "kept_apart": result["kept_apart"],
         "file": result["file"], "platform": result.get("platform", ""),
     }  # fmt: skip
-    return line | {"says": note_of(line, entered)}
+    return line | {"says": describe_lateness(line, entered)}
 
 
-def _absent(lines: list[dict], roster: dict, hours: dict) -> list[dict]:
-    """Return lines of 0 points for students of the roster who handed in nothing."""
+def _lines_of_absent_students(lines: list[dict], roster: dict, hours: dict) -> list[dict]:
+    """Return lines with 0 points for students of the roster who handed in nothing."""
     found = []
     for name, people in roster.items():
         own = [line for line in lines if line["assignment"] == name]
-        there = {same_student(line["student"], people) for line in own}
+        there = {find_in_roster(line["student"], people) for line in own}
         for student, one in people.items():
             if own and student not in there:
                 found.append(dict.fromkeys(own[0], "") | {
@@ -109,8 +119,8 @@ def _absent(lines: list[dict], roster: dict, hours: dict) -> list[dict]:
     return found
 
 
-def _total(who: str, own: list[dict], most: dict[str, float], best: int | None) -> dict:
-    """Return a student's points; of the assignments that are not excused, the ``best`` count."""
+def _total_line(who: str, own: list[dict], most: dict[str, float], best: int | None) -> dict:
+    """Return the line of a student's total, to which only the ``best`` assignments count."""
     by_name = {line["assignment"]: line for line in own}
     excused = {name for name, line in by_name.items() if line["excused"]}
     counting = {name: by_name[name]["counts"] if name in by_name else 0.0
@@ -130,7 +140,7 @@ def _total(who: str, own: list[dict], most: dict[str, float], best: int | None) 
 
 
 def _write_canvas(out: Path, totals: list[dict], most: dict[str, float]) -> None:
-    """Write a gradebook for Canvas: a row for each student, a column for each assignment."""
+    """Write a gradebook for Canvas with a row per student and a column per assignment."""
     lines = [most | {"Student": "    Points Possible"}]
     for total in totals:
         match = re.fullmatch(r"(.+)_(\d+)", total["student"])
@@ -140,7 +150,7 @@ def _write_canvas(out: Path, totals: list[dict], most: dict[str, float]) -> None
 
 
 def _write_moodle(out: Path, lines: list[dict], name: str, people: dict) -> None:
-    """Write a grading worksheet for one assignment of Moodle: participants by their number."""
+    """Write a grading worksheet for Moodle with the points of one assignment."""
     sheet = []
     for line in lines:
         full, _, number = line["student"].rpartition("_") if line["platform"] == "moodle" else (
@@ -149,7 +159,7 @@ def _write_moodle(out: Path, lines: list[dict], name: str, people: dict) -> None
             "Identifier": f"Participant {number}" if number else "", "Full name": full,
             "Grade": "" if line["excused"] else line["counts"], "Maximum Grade": line["of"],
             "Last modified (grade)": people.get(
-                same_student(line["student"], people) or "", {}).get("modified", ""),
+                find_in_roster(line["student"], people) or "", {}).get("modified", ""),
             "Feedback comments": " ".join(filter(None, [
                 line["says"], "" if line["state"] == "graded" else line["state"]])),
         })  # fmt: skip
@@ -157,10 +167,10 @@ def _write_moodle(out: Path, lines: list[dict], name: str, people: dict) -> None
 
 
 def _write_archives(out: Path, lines: list[dict], name: str) -> None:
-    """Write archives of feedback pages, named as Moodle and Canvas expect."""
+    """Write zip archives of feedback pages with the file names that Moodle and Canvas expect."""
     pages: dict[str, dict[str, Path]] = {"moodle": {}, "canvas": {}}
     for line in lines:
-        page = page_of(out / "feedback", line["student"], name)
+        page = feedback_path(out / "feedback", line["student"], name)
         if line["platform"] == "moodle":
             pages["moodle"][f"{line['student']}_assignsubmission_file/{name}.html"] = page
         elif line["platform"] == "canvas":

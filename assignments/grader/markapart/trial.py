@@ -1,7 +1,7 @@
-"""Try the checks of an assignment: grade the right solution, every named mistake, and nothing done.
+"""Test the checks of an assignment with a right, an untouched and several wrong submissions.
 
-Each mistake of mistakes/ must lose the points of the checks that it names, and no others; the right
-solution must lose none, and the untouched notebook must earn none.
+Each submission in mistakes/ must lose exactly the points of the checks that it names. The right
+submission must lose no points, and the untouched student version must earn none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from markapart.examine import Row, tally
-from markapart.grading import by_student, cores, grade, rows_in
+from markapart.grading import by_student, count_processors, grade, rows_in
 from markapart.sources import Mistake, grade_id, mistakes, source, student_versions
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
@@ -23,7 +23,7 @@ MARKERS = re.compile(r"^ *### (BEGIN|END) SOLUTION\n?", re.M)
 
 
 def right_submission(name: str, seed: str | None = None) -> NotebookNode:
-    """Return the student version with every solution filled in."""
+    """Return the right submission: the notebook with all solutions."""
     solved = source(name, seed)
     for cell in solved.cells:
         cell.source = MARKERS.sub("", cell.source)
@@ -31,16 +31,16 @@ def right_submission(name: str, seed: str | None = None) -> NotebookNode:
 
 
 def wrong_submission(name: str, mistake: Mistake, seed: str | None = None) -> NotebookNode:
-    """Return the right submission with one mistake, or a variant, in place of one solution."""
+    """Return the right submission with the code of a mistake in place of one solution."""
     (original,) = [cell for cell in source(name, seed).cells if grade_id(cell) == mistake.cell]
     submission = right_submission(name, seed)
 
-    def mistaken(match: re.Match) -> str:
+    def insert_mistake(match: re.Match) -> str:
         return textwrap.indent(textwrap.dedent(mistake.code).strip("\n"), match[1]) + "\n"
 
-    # Only the right submission runs the closing cells, which take most of the time.
-    submission.cells = [cell for cell in submission.cells if _matters(cell)]
-    wrong, count = SOLUTION.subn(mistaken, original.source)
+    # Leave out cells without points, which take most of the time.
+    submission.cells = [cell for cell in submission.cells if _can_change_points(cell)]
+    wrong, count = SOLUTION.subn(insert_mistake, original.source)
     if count != 1:
         raise ValueError(f"{name}: cell {mistake.cell} has {count} solution regions, not one.")
     (target,) = [cell for cell in submission.cells if grade_id(cell) == mistake.cell]
@@ -48,12 +48,12 @@ def wrong_submission(name: str, mistake: Mistake, seed: str | None = None) -> No
     return submission
 
 
-def _matters(cell: NotebookNode) -> bool:
+def _can_change_points(cell: NotebookNode) -> bool:
     return cell.cell_type == "markdown" or grade_id(cell) is not None
 
 
-def submissions(name: str, seed: str | None = None) -> dict[str, NotebookNode]:
-    """Return the ``right`` submission, each mistake, and a notebook that nobody has touched."""
+def trial_submissions(name: str, seed: str | None = None) -> dict[str, NotebookNode]:
+    """Return {name: notebook} of the right, the untouched and all wrong submissions."""
     untouched = nbformat.reads(student_versions([name], seed)[name].decode(), as_version=4)
     found = {"right": right_submission(name, seed), "untouched": untouched}
     for mistake in mistakes(name):
@@ -62,26 +62,26 @@ def submissions(name: str, seed: str | None = None) -> dict[str, NotebookNode]:
 
 
 def try_out(name: str, seed: str | None = None) -> list[Row]:
-    """Grade all :func:`submissions` as a teacher does."""
-    found = {(who, name): notebook for who, notebook in submissions(name, seed).items()}
+    """Grade all ``trial_submissions`` as a teacher does; return their rows."""
+    found = {(who, name): notebook for who, notebook in trial_submissions(name, seed).items()}
     return grade_notebooks(found, seed)
 
 
 def grade_notebooks(
     notebooks: dict[tuple[str, str], NotebookNode], seed: str | None = None, **options
 ) -> list[Row]:
-    """Grade notebooks that are in no file yet; nothing is kept but the rows."""
+    """Grade notebooks in a temporary folder; return their rows."""
     with tempfile.TemporaryDirectory() as scratch:
         paths = {}
         for number, (key, notebook) in enumerate(notebooks.items()):
             paths[key] = Path(scratch) / f"{number}.ipynb"
             nbformat.write(notebook, paths[key])
-        found = grade(paths, Path(scratch) / "out", seed=seed, jobs=cores(), **options)
+        found = grade(paths, Path(scratch) / "out", seed=seed, jobs=count_processors(), **options)
         return rows_in(found)
 
 
-def faults(name: str, rows: list[Row]) -> list[str]:
-    """Return what is wrong with an assignment, given the rows of :func:`try_out`."""
+def find_faults(name: str, rows: list[Row]) -> list[str]:
+    """Return what is wrong with the checks of an assignment, given the rows of ``try_out``."""
     groups = by_student(rows)
     found = faults_of_the_right(groups["right"]) + faults_of_the_untouched(groups["untouched"])
     for mistake in mistakes(name):
@@ -90,7 +90,7 @@ def faults(name: str, rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_right(rows: list[Row]) -> list[str]:
-    """Return where the right solution loses points, and whether its points add up to 20."""
+    """Return a message for each lost point of the right solution, and if its total is not 20."""
     found = [f"right: loses at {row.task}: {row.message or row.state}" for row in lost_rows(rows)]
     if not any(row.state == "awaits manual grading" for row in rows):
         found.append("right: no open question awaits manual grading")
@@ -100,7 +100,7 @@ def faults_of_the_right(rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_untouched(rows: list[Row]) -> list[str]:
-    """Return what an untouched notebook earns, and whether no message says what to do."""
+    """Return a message if an untouched notebook earns points, or gets no advice what to do."""
     found = [f"untouched: earns points at {row.task}" for row in rows if row.points > 0]
     if not any("This task is still yours" in row.message for row in rows):
         found.append("untouched: no check meets the line that says what to do")
@@ -108,7 +108,7 @@ def faults_of_the_untouched(rows: list[Row]) -> list[str]:
 
 
 def faults_of_the_mistake(mistake: Mistake, rows: list[Row]) -> list[str]:
-    """Return where a mistake loses other points than it should, or meets another message."""
+    """Return messages if a mistake fails other checks than it names, or with another text."""
     messages = {row.task: row.message for row in lost_rows(rows)}
     where, expected = sorted(messages), sorted(mistake.caught_by)
     found = []
@@ -122,12 +122,12 @@ def faults_of_the_mistake(mistake: Mistake, rows: list[Row]) -> list[str]:
 
 
 def lost_rows(rows: list[Row]) -> list[Row]:
-    """Return the rows that lost points, without those that await manual grading."""
+    """Return the rows with lost points, without rows that await manual grading."""
     return [row for row in rows if row.state != "awaits manual grading" and row.points < row.max]
 
 
-def report(rows: list[Row]) -> str:
-    """Return a report: where each submission lost points, and with which messages."""
+def format_report(rows: list[Row]) -> str:
+    """Return a text with the points that each submission lost, and the messages."""
     lines = []
     for student, own in by_student(rows).items():
         lines.append(f"  {student}: {tally(own).earned:g} of {tally(own).most:g}")

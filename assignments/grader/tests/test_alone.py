@@ -42,7 +42,7 @@ def test_bubblewrap_is_started_from_where_the_path_has_it(tmp_path, monkeypatch)
     program.write_text('#!/bin/sh\necho "started from the path" >&2\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "started from the path" in box.Boxes("bwrap").attempt()
+    assert "started from the path" in box.Boxes("bwrap").find_fault()
 
 
 def test_a_python_that_others_may_not_read_is_reported(tmp_path, monkeypatch):
@@ -50,4 +50,4 @@ def test_a_python_that_others_may_not_read_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(box.sys, "platform", "linux")
     tmp_path.chmod(0o700)
     monkeypatch.setattr(box, "PYTHON", str(tmp_path / "python"))
-    assert f"no other user may read Python, which is {tmp_path}" in box.Boxes("user").attempt()
+    assert f"no other user may read Python, which is {tmp_path}" in box.Boxes("user").find_fault()

@@ -120,7 +120,7 @@ for path in ("../../../source/{NAME}/{NAME}.ipynb", {str(source)!r}):
 def little_memory():
     """A third of what a box may take is taken sooner."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(box, "MEMORY", 2**30)
+        patch.setattr(box, "MAX_MEMORY", 2**30)
         yield
 
 
@@ -232,8 +232,8 @@ def test_suspicious_code_is_reported(graded):
 
 
 def test_lines_for_notebooks_are_not_noted_and_a_long_sum_is_survived():
-    assert notes.odd("%matplotlib inline\n!pip install x\ny = 1") == []
-    assert notes.odd("x = " + "+".join(["1"] * 10_000)) in ([], ["does not parse"])
+    assert notes.find_unusual("%matplotlib inline\n!pip install x\ny = 1") == []
+    assert notes.find_unusual("x = " + "+".join(["1"] * 10_000)) in ([], ["does not parse"])
 
 
 class TestBox:
@@ -243,7 +243,7 @@ class TestBox:
     def one(self, boxes):
         """A box; when it has ended, none of its processes and no file is left."""
         one = boxes.new()
-        family = [psutil.Process(one.process.pid), *one._family()]
+        family = [psutil.Process(one.process.pid), *one._list_processes()]
         assert len(family) >= 2 or sys.platform != "linux"
         yield one
         one.end()
@@ -258,11 +258,11 @@ class TestBox:
         paths = written(tmp_path, NAME, {"ada": right(NAME)})
         with pytest.raises(ValueError, match=r"(?s)does not start.*apt install.*brew.*wsl"):
             grading.grade(paths, tmp_path / "out", kinds=["user"])
-        assert grading.results(tmp_path / "out") == []
+        assert grading.read_results(tmp_path / "out") == []
 
     def test_a_box_in_which_keys_can_be_read_is_refused(self, boxes, monkeypatch):
         def open_house(place, hide):
-            command, options = box.bubblewrap(place, [])
+            command, options = box.bubblewrap_command(place, [])
             at = command.index("--chdir")
             command[at:at] = ["--ro-bind", str(box.COURSE), str(box.COURSE)]
             return command, options
@@ -270,7 +270,7 @@ class TestBox:
         if boxes.kind != "bwrap":
             pytest.skip("boxes are made without bubblewrap here (Debian: apt install bubblewrap)")
         monkeypatch.setitem(box.COMMANDS, "bwrap", open_house)
-        assert "can be read" in box.Boxes("bwrap").attempt()
+        assert "can be read" in box.Boxes("bwrap").find_fault()
 
     def test_a_sandbox_that_fails_to_start_is_started_again(self, boxes, tmp_path, monkeypatch):
         paths = written(tmp_path, NAME, {"ada": right(NAME)})
@@ -313,18 +313,21 @@ class TestBox:
     def test_processes_that_take_too_much_together_end_their_box(self, boxes, one):
         if boxes.kind in ("podman", "docker"):
             pytest.skip("engines limit containers themselves")
-        with pytest.raises(wire.Gone), examine.at_most(box.START, "the box goes on"):
+        with (
+            pytest.raises(wire.WireError),
+            examine.limit_time(box.START_SECONDS, "the box goes on"),
+        ):
             one.wire.ask(do="run", source=TAKES_IT_BY_PARTS)
 
     def test_a_check_ends_at_its_time_limit(self, boxes, tmp_path, monkeypatch):
-        monkeypatch.setattr(examine, "PATIENCE", 2)
+        monkeypatch.setattr(examine, "TIMEOUTS_PER_PASS", 2)
         notebook = right(NAME)
         loops = [nbformat.v4.new_code_cell("while True:\n    pass") for _ in range(20)]
         notebook.cells[3:3] = loops
         paths = written(tmp_path, NAME, {"ada": notebook})
         began = time.monotonic()
         (result,) = grading.grade(paths, tmp_path / "out", timeout=1)
-        starts = 4 * box.START  # no more boxes than cells that there is time for
+        starts = 4 * box.START_SECONDS  # no more boxes than cells that there is time for
         assert time.monotonic() - began < starts
         errors = [cell["error"] for cell in result["cells"] if cell.get("error")]
         assert sum("not done after" in error for error in errors) <= 2
@@ -387,7 +390,7 @@ LINE.answers["call"] = lambda request: {"value": request["given"], "changed": ["
     "readers": """
 from markapart import wire
 wire.READERS.clear()
-wire.failure = lambda error: {"value": 1, "changed": ["list"]}
+wire.describe_error = lambda error: {"value": 1, "changed": ["list"]}
 """,
 }
 
@@ -408,11 +411,11 @@ def test_forged_answers_earn_nothing(boxes, tmp_path):
 
 def test_a_hidden_message_cuts_values_and_keeps_its_own_words():
     check = "assert not x, f'your x is {x!r} and {len(x):3d} long; which should it be?'"
-    reply = examine.error_of(check, {"x": "secret " * 9}, hidden=True)
+    reply = examine.find_error(check, {"x": "secret " * 9}, hidden=True)
     assert reply == "AssertionError: your x is […] and 63 long; which should it be?"
-    assert "secret secret" in examine.error_of(check, {"x": "secret " * 9})
-    assert "'NoneType' object is not iterable" in examine.error_of("list(None)", {}, hidden=True)
-    assert "secret" not in examine.error_of("int('secret')", {}, hidden=True)
+    assert "secret secret" in examine.find_error(check, {"x": "secret " * 9})
+    assert "'NoneType' object is not iterable" in examine.find_error("list(None)", {}, hidden=True)
+    assert "secret" not in examine.find_error("int('secret')", {}, hidden=True)
 
 
 def _fail_to_import(packed):
@@ -427,7 +430,7 @@ class TestWire:
         for sent in (["range", 0, 10**8, 1], ["pickle", "gASVAAAA", 0],
                      ["array", "O", [1], ""], ["array", "|V8", [1], ""],
                      ["theirs", 0], ["nothing"], ["generator", "open", {}]):  # fmt: skip
-            with pytest.raises(wire.Gone):
+            with pytest.raises(wire.WireError):
                 teacher.decode(sent)
 
     def test_values_survive_serialisation(self):
@@ -453,7 +456,7 @@ class TestWire:
         sender = threading.Thread(target=os.write, args=(writes, message), daemon=True)
         sender.start()
         forger.read = reads
-        with pytest.raises(wire.Gone, match="million items"):
+        with pytest.raises(wire.WireError, match="million items"):
             forger._receive()
         sender.join(10)
         os.close(reads)
@@ -461,9 +464,9 @@ class TestWire:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory so")
     def test_a_check_takes_little_memory_in_the_teachers_process(self):
-        with pytest.raises(MemoryError), examine.little_memory():
-            np.empty(2 * examine.MEMORY, np.uint8)
-        np.empty(2 * examine.MEMORY, np.uint8)  # nothing is written, so nothing is taken
+        with pytest.raises(MemoryError), examine.limit_memory():
+            np.empty(2 * examine.CHECK_MEMORY, np.uint8)
+        np.empty(2 * examine.CHECK_MEMORY, np.uint8)  # nothing is written, so nothing is taken
 
     def test_objects_of_other_packages_come_back_unchanged(self, monkeypatch):
         pair, sent = Pair(), Fraction(1, 3)
@@ -502,5 +505,5 @@ def test_dead_processes_are_not_killed_again():
     process = psutil.Process(one.pid)
     os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still listed
     assert process.uids().real == os.getuid()
-    assert box._owner(process) is None
+    assert box._user_of(process) is None
     one.wait()

@@ -143,7 +143,7 @@ class TestCommands:
         grader.kill()
         grader.wait()
         assert psutil.wait_procs(family, timeout=30)[1] == []
-        assert grading.rows_in(grading.results(out))[0].student == "ada"
+        assert grading.rows_in(grading.read_results(out))[0].student == "ada"
 
 
 def _within(seconds, condition):
@@ -164,10 +164,12 @@ class TestOwnNumbers:
         assert cli.main(["release", name, "--out", str(tmp_path / "out"), *roster]) == 0
         made = [(tmp_path / "out" / who / f"{name}.ipynb").read_text() for who in
                 ("Ada Lovelace", "ben_12")]  # fmt: skip
-        words = [sources.word_in(text.encode(), "autumn26") for text in made]
-        assert words == [sources.word_for("autumn26", who) for who in ("Ada Lovelace", "ben_12")]
+        words = [sources.seed_of_file(text.encode(), "autumn26") for text in made]
+        assert words == [
+            sources.seed_of_copy("autumn26", who) for who in ("Ada Lovelace", "ben_12")
+        ]
         assert words[0].startswith("autumn26--Ada-Lovelace-")
-        assert sources.word_in(made[0].encode(), "autumn27") == "autumn27"
+        assert sources.seed_of_file(made[0].encode(), "autumn27") == "autumn27"
         hers, his, own = (trial.right_submission(name, word) for word in (*words, "autumn26--x"))
         handed_in = {"lovelaceada_7": hers, "Ben_12": his, "cyd": hers, "eve": own}
         paths = written(tmp_path, name, handed_in)
@@ -183,11 +185,13 @@ class TestOwnNumbers:
 
     def test_names_that_look_alike_in_letters_without_accents_have_other_numbers(self):
         names = ["王伟", "李娜", "Иван Петров", "José", "Josè", "Jose", "-"]
-        assert len({sources.word_for("autumn26", name) for name in names}) == len(names)
+        assert len({sources.seed_of_copy("autumn26", name) for name in names}) == len(names)
         composed, decomposed = "Jos\u00e9", "Jose\u0301"
-        assert sources.word_for(None, composed) == sources.word_for(None, decomposed)
+        assert sources.seed_of_copy(None, composed) == sources.seed_of_copy(None, decomposed)
         for name in names:
-            sources.source(NAMES[0], sources.word_for("autumn26", name))  # is a word that can be
+            sources.source(
+                NAMES[0], sources.seed_of_copy("autumn26", name)
+            )  # is a word that can be
 
     def test_a_name_stays_below_the_folder(self, tmp_path, capsys):
         (tmp_path / "class.txt").write_text("../../etc\n")
@@ -255,7 +259,7 @@ class TestAnswers:
             new = nbformat.v4.new_code_cell if place == "code" else nbformat.v4.new_markdown_cell
             notebook.cells.insert(n + 1, new("Because of *A*."))
         repaired = sources.repair(notebook, ours)
-        (note,) = sources.answered_elsewhere(repaired, ours)
+        (note,) = sources.collect_misplaced_answers(repaired, ours)
         assert "answered in another cell" in note
         assert repaired.cells[at(repaired, sources.grade_id(question))].source == "Because of *A*."
 
@@ -283,14 +287,14 @@ class TestAnswers:
             cell = notebook.cells[at(notebook, task)]
             cell["attachments"] = {"p.png": {"image/png": self.PIXEL * 400}}
         (path,) = written(tmp_path, name, {"ada": notebook}).values()
-        repaired, notes = grading._read(path, name, {"seed": None, "owner": "ada"})
+        repaired, notes = grading._read_and_repair(path, name, {"seed": None, "owner": "ada"})
         cell = repaired.cells[at(repaired, task)]
         assert (notes, len(cell.source) < 100) == ([], True)
         row = examine.Row("ada", name, task, 0.0, 4.0, "awaits manual grading", "", cell.source)
         kept = [{"kind": "markdown", "task": task, "source": cell.source,
                  "attachments": cell.attachments}]  # fmt: skip
         result = as_kept("ada", name, [row], cells=kept)
-        for page in (feedback.answers_page([result], {}), feedback.page(result, {})):
+        for page in (feedback.answers_page([result], {}), feedback.feedback_page(result, {})):
             assert page.count('src="data:image/png;base64,') == 1
             assert "so it is 1:9." in page
 
@@ -304,7 +308,7 @@ class TestAnswers:
         (tmp_path / "marks.csv").write_text(
             f'"key","points","comment"\n"{marks.key_of(row)}","3",""'
         )
-        changes, problems = marks.enter(tmp_path, [row], tmp_path / "marks.csv")
+        changes, problems = marks.enter_sheet(tmp_path, [row], tmp_path / "marks.csv")
         assert (len(changes), problems) == (1, [])
 
 
@@ -347,7 +351,7 @@ class TestCollect:
         assert remarks == {}
         assert [(line["student"], line["file"].rpartition("/")[2]) for line in others] == [
             ("gus", "02_em.ipynb"), ("gus", "essay.ipynb"), ("", "notes.txt")]  # fmt: skip
-        late = [path for path in wanted if collect.read_loose_path(tmp_path / path).late]
+        late = [path for path in wanted if collect.read_path_of_unknown_depth(tmp_path / path).late]
         assert late == ["dora_LATE_124_457_02_em-2.ipynb", "LATE_anon_q9_459_02_em.ipynb"]
 
     def test_a_notebook_is_known_by_its_checks_in_whatever_file_it_comes(self, tmp_path):
@@ -368,7 +372,7 @@ class TestCollect:
         assert set(found) == {(who, "12_rca") for who in ("ada", "ben", "cyd", "dan")}
         assert [line["student"] for line in others] == ["eve"]
         for (who, name), path in found.items():
-            notebook, notes = grading._read(path, name, {"seed": None, "owner": who})
+            notebook, notes = grading._read_and_repair(path, name, {"seed": None, "owner": who})
             assert notes == []
             assert len(notebook.cells) == len(untitled.cells)
 
@@ -383,9 +387,9 @@ class TestCollect:
         found, _, _ = collect.find_submissions(tmp_path)
         assert len(found) == 2
         for path in found.values():
-            assert collect.content_of(path) == b""
+            assert collect.read_notebook_bytes(path) == b""
             with pytest.raises(ValueError, match="the file is no notebook"):
-                grading._read(path, "12_rca", {"seed": None, "owner": "ada"})
+                grading._read_and_repair(path, "12_rca", {"seed": None, "owner": "ada"})
 
     def test_the_newest_of_several_submissions_counts(self, tmp_path):
         for hours, name in enumerate(["02_em (1).ipynb", "02_em.ipynb"]):
@@ -420,7 +424,7 @@ class TestTables:
         return tmp_path
 
     def write(self, out, results):
-        lines, problems = tables.lines_of(out, results)
+        lines, problems = tables.build_lines(out, results)
         tables.write_tables(out, results, lines)
         return problems
 
@@ -432,7 +436,9 @@ class TestTables:
             self._result("Ben Ox_7", "", "in/Ben Ox_7_assignsubmission_file/02_em.ipynb", "moodle"),
         ]
         for result in found:
-            marks.write_whole(feedback.page_of(out / "feedback", result["student"], "02_em"), "x")
+            marks.write_whole(
+                feedback.feedback_path(out / "feedback", result["student"], "02_em"), "x"
+            )
         return found
 
     def _result(self, student, when, file, platform="", name="02_em", late=False):
@@ -495,7 +501,9 @@ class TestTables:
                  of("Ben_9", "12_rca"), of("Participant_5", "02_em"),
                  of("Participant_6", "02_em")]  # fmt: skip
         for result in found:
-            page = feedback.page_of(tmp_path / "feedback", result["student"], result["assignment"])
+            page = feedback.feedback_path(
+                tmp_path / "feedback", result["student"], result["assignment"]
+            )
             marks.write_whole(page, "x")
         self.write(tmp_path, found)
         assert {row["student"]: row["total"] for row in _read(tmp_path / "totals.csv")} == {
@@ -526,7 +534,7 @@ class TestTables:
         lines[3]["adjust"] = "2"
         marks.write_table(out / "hours.csv", policy.HOURS, lines)
         results = self.results(out)
-        found, (problem,) = tables.lines_of(out, results)
+        found, (problem,) = tables.build_lines(out, results)
         assert "adjusted without a reason" in problem
         message = [line["says"] for line in found]
         assert message == [
@@ -534,7 +542,7 @@ class TestTables:
             "Excused: this assignment does not count for you.",
             "2 days late: 8 of your 10 points count.", "",
         ]  # fmt: skip
-        assert message[2] in feedback.page(results[2], {}, message[2])
+        assert message[2] in feedback.feedback_page(results[2], {}, message[2])
         tables.write_tables(out, results, found)
         totals = {row["student"]: row for row in _read(out / "totals.csv")}
         assert (totals["eve_12"]["02_em"], totals["eve_12"]["of"]) == ("excused", "0")
@@ -551,11 +559,15 @@ class TestTables:
         result = self.results(out)[0]
         result["rows"] = [result["rows"][0]._replace(task="check-2-sure")]
         feedback.write_pages(out, [result], {}, [], policy.load_policy(out)["book"])
-        page = feedback.page_of(out / "feedback", "ada_11", "02_em").read_text(encoding="utf8")
+        page = feedback.feedback_path(out / "feedback", "ada_11", "02_em").read_text(
+            encoding="utf8"
+        )
         assert 'href="https://example.org/book/02_em.html#the-m-step">The M-step</a>' in page
         assert "six coins of which we are sure" in page
         result["rows"] = [result["rows"][0]._replace(points=12.0)]
-        assert "02_em.html" not in feedback.page(result, {}, "", "https://example.org/book")
+        assert "02_em.html" not in feedback.feedback_page(
+            result, {}, "", "https://example.org/book"
+        )
 
     def test_the_best_of_several_assignments_count(self, tmp_path):
         results = [self._result("ada", "", "", name=name) for name in NAMES[:4]]

@@ -46,9 +46,9 @@ def test_one_question_is_marked_by_the_keyboard_alone(page, tmp_path):
         page.keyboard.press("Enter")
     download.value.save_as(tmp_path / "marks.csv")
     rows = _rows({who: f"Answer of number {n}." for n, who in enumerate(STUDENTS)})
-    changes, problems = marks.enter(tmp_path, rows, tmp_path / "marks.csv")
+    changes, problems = marks.enter_sheet(tmp_path, rows, tmp_path / "marks.csv")
     assert (len(changes), problems) == (120, [])
-    given = marks.load(tmp_path).values()
+    given = marks.load_marks(tmp_path).values()
     want = sum(rubric["item"][n]["points"] for n in (0, 2))
     assert sorted(mark["points"] for mark in given) == [0.0] * 60 + [want] * 60
     message = " ".join(rubric["item"][n]["says"] for n in (0, 2))
