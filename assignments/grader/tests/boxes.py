@@ -1,4 +1,4 @@
-"""The fixture that makes boxes, for the tests of the grader and of a course."""
+"""Define the fixture ``boxes``, which tests of the grader and of a course use."""
 
 import pytest
 from markapart import box

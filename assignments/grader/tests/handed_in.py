@@ -1,4 +1,4 @@
-"""Submissions to be graded: the right one, and the right one with something done to it."""
+"""Build submissions for tests: the right one, and the right one with changes."""
 
 import json
 import socket
@@ -13,13 +13,13 @@ def right(name):
 
 
 def solutions(name):
-    """Return the solution cells that hold code, in order."""
+    """Return the names of the solution cells with code, in order."""
     cells = [cell for cell in sources.source(name).cells if cell.cell_type == "code"]
     return [sources.grade_id(cell) for cell in cells if "BEGIN SOLUTION" in cell.source]
 
 
 def checks_of(name, solution):
-    """Checks between a solution and the next one."""
+    """Return the names of the checks that follow a solution cell."""
     ids = [sources.grade_id(c) for c in sources.source(name).cells if sources.grade_id(c)]
     after = ids[ids.index(solution) + 1 :]
     stops = [i for i, other in enumerate(after) if not other.startswith("check")]
@@ -38,7 +38,7 @@ def changed(name, cell, source):
 
 
 def written(folder, name, notebooks):
-    """Files of submissions, as a teacher has them: paths by student and assignment."""
+    """Write notebooks to files; return their paths, keyed by (student, assignment)."""
     paths = {}
     for who, notebook in notebooks.items():
         path = paths[who, name] = folder / "in" / who / f"{name}.ipynb"
@@ -48,14 +48,14 @@ def written(folder, name, notebooks):
 
 
 def as_kept(student, name, rows, **changes):
-    """Return what grading stores of a submission."""
+    """Return the result of a submission as grading stores it."""
     plain = {"cells": [], "notes": [], "handed_in": "", "file": "", "kept_apart": "",
              "platform": "", "late": False}  # fmt: skip
     return {"student": student, "assignment": name, "rows": rows} | plain | changes
 
 
 class Pair:
-    """A teacher's end of a wire, and a student's in a thread."""
+    """Both ends of a connection; the student's end runs in a thread."""
 
     def __init__(self):
         self.ends = socket.socketpair()

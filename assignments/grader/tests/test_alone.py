@@ -1,4 +1,4 @@
-"""The grader without the course above it: another folder is a course as well."""
+"""Test the grader with another course than the one in this project."""
 
 import os
 import re

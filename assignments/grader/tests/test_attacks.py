@@ -1,4 +1,4 @@
-"""One submission cannot touch another, the key, or the person who grades."""
+"""Test that a submission cannot change other submissions, read the key, or harm the grader."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ NAME = "03_practice"
 HONEST = "task-2"
 ATTACKED = [cell for cell in solutions(NAME) if cell != HONEST]
 SECONDS = 3
-SLEEPER = "987654.25"  # how long processes sleep that are left behind, which nobody else does
+SLEEPER = "987654.25"  # Unusual duration, by which tests find processes that are left behind.
 
 IGNORES_INTERRUPTS = """
 import signal
@@ -46,7 +46,7 @@ if not os.fork():
     os._exit(0)
 """
 CALLS_HOME = "import socket\nsocket.create_connection(('127.0.0.1', {}), 2).send(b'x')"
-# Never a group, nor the parent of a parent: as another user of root's that might be all processes.
+# Never kill a group or a grandparent, because that might include the processes of the tests.
 KILLS_ITS_PARENT = """
 import os
 parent = os.getppid()
@@ -79,7 +79,7 @@ builtins.AssertionError = ValueError
 
 
 def attacks(folder, port):
-    """Code by the attack's name; what outlasts its cell stands last of each four."""
+    """Return {name: code} of attacks, with those that outlast their cell as every fourth."""
     source = sources.COURSE / "source" / NAME / f"{NAME}.ipynb"
     writes = f"""
 import pathlib
@@ -118,7 +118,7 @@ for path in ("../../../source/{NAME}/{NAME}.ipynb", {str(source)!r}):
 
 @pytest.fixture(scope="module", autouse=True)
 def little_memory():
-    """A third of what a box may take is taken sooner."""
+    """Reduce the memory limit of boxes to a third, which attacks reach sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(box, "MAX_MEMORY", 2**30)
         yield
@@ -126,7 +126,7 @@ def little_memory():
 
 @pytest.fixture(scope="module")
 def graded(boxes, tmp_path_factory):
-    """A class of attackers and two who are honest: results, pages, the folder, and who called."""
+    """Grade attackers and two honest students; return results, folder and network connections."""
     folder = tmp_path_factory.mktemp("class")
     server, heard = socket.create_server(("127.0.0.1", 0)), []
     threading.Thread(target=_listen, args=(server, heard), daemon=True).start()
@@ -142,7 +142,7 @@ def graded(boxes, tmp_path_factory):
             notebook.cells[at(notebook, cell)].source = codes[name]
     out = folder / "out"
     paths = written(folder, NAME, notebooks)
-    # Asked for by name, a box is tried before it is used.
+    # With ``kinds`` given, the grader tests the box before it uses it.
     found = grading.grade(paths, out, timeout=SECONDS, jobs=2, kinds=[boxes.kind])
     grading.write_reports(out)
     server.close()
@@ -241,7 +241,7 @@ class TestBox:
 
     @pytest.fixture
     def one(self, boxes):
-        """A box; when it has ended, none of its processes and no file is left."""
+        """Return a box, and check that it leaves no process and no file."""
         one = boxes.new()
         family = [psutil.Process(one.process.pid), *one._list_processes()]
         assert len(family) >= 2 or sys.platform != "linux"
@@ -253,7 +253,7 @@ class TestBox:
     def test_without_a_box_nothing_is_graded_and_the_message_says_what_to_install(
         self, tmp_path, monkeypatch
     ):
-        # This kind needs no program, so that the test is the same with and without bubblewrap.
+        # The kind "user" needs no program, so the test does not depend on bubblewrap.
         monkeypatch.setitem(box.COMMANDS, "user", lambda place, hide: (["false"], {}))
         paths = written(tmp_path, NAME, {"ada": right(NAME)})
         with pytest.raises(ValueError, match=r"(?s)does not start.*apt install.*brew.*wsl"):
@@ -327,7 +327,7 @@ class TestBox:
         paths = written(tmp_path, NAME, {"ada": notebook})
         began = time.monotonic()
         (result,) = grading.grade(paths, tmp_path / "out", timeout=1)
-        starts = 4 * box.START_SECONDS  # no more boxes than cells that there is time for
+        starts = 4 * box.START_SECONDS  # Enough for as many boxes as there is time for cells.
         assert time.monotonic() - began < starts
         errors = [cell["error"] for cell in result["cells"] if cell.get("error")]
         assert sum("not done after" in error for error in errors) <= 2
@@ -339,8 +339,8 @@ HEARD = []
 def judge_runs(ends):
     HEARD.append(list(ends))
 """
-# Ways to tell hidden data: in an error's text, type or line, in a value that a message repeats, in
-# another task, and in a cell of one's own.
+# Ways to reveal hidden data: in the text or type of an error, in a value that a message repeats, in
+# another task, and in an added cell.
 TELLS = {
     "text": "raise ValueError(str(HEARD))",
     "type": "raise type('T' + str(HEARD).replace('.', '_'), (ValueError,), {})('')",
@@ -364,11 +364,11 @@ def test_hidden_data_never_reach_feedback(boxes, tmp_path):
     for result in grading.grade(paths, tmp_path / "out", jobs=2, timeout=20):
         shown = [row["message"] for row in result["rows"]]
         shown += [cell.get(part, "") for cell in result["cells"] for part in ("printed", "error")]
-        assert "-320" in " ".join(shown) or result["student"] == "value"  # of the visible part
+        assert "-320" in " ".join(shown) or result["student"] == "value"  # From the visible check.
         assert [text for text in shown if "-300" in text] == []
 
 
-# Ways to answer in place of the functions that a check asks for.
+# Ways to forge the answers to calls of a check.
 FIND_THE_LINE = """
 import gc
 from markapart.wire import Wire
@@ -466,7 +466,7 @@ class TestWire:
     def test_a_check_takes_little_memory_in_the_teachers_process(self):
         with pytest.raises(MemoryError), examine.limit_memory():
             np.empty(2 * examine.CHECK_MEMORY, np.uint8)
-        np.empty(2 * examine.CHECK_MEMORY, np.uint8)  # nothing is written, so nothing is taken
+        np.empty(2 * examine.CHECK_MEMORY, np.uint8)  # Reserves memory without using it.
 
     def test_objects_of_other_packages_come_back_unchanged(self, monkeypatch):
         pair, sent = Pair(), Fraction(1, 3)
@@ -503,7 +503,9 @@ class TestWire:
 def test_dead_processes_are_not_killed_again():
     one = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(one.pid)
-    os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still listed
+    os.waitid(
+        os.P_PID, one.pid, os.WEXITED | os.WNOWAIT
+    )  # Wait until it has ended, but keep it as a zombie.
     assert process.uids().real == os.getuid()
     assert box._user_of(process) is None
     one.wait()

@@ -35,7 +35,7 @@ NAMES = sources.names()
 
 @pytest.fixture(scope="module")
 def classroom(boxes, tmp_path_factory):
-    """Five submissions, two ways to name the file, one that ends Python, one that is none."""
+    """Write five submissions, with two forms of file names, a crash and an invalid notebook."""
     folder, name = tmp_path_factory.mktemp("classroom") / "submitted", NAMES[0]
     wrong = trial.wrong_submission(name, sources.mistakes(name)[0])
     fatal = changed(name, solutions(name)[0], "import os\nos._exit(1)")
@@ -88,7 +88,7 @@ class TestCommands:
         page = (out / "feedback" / "ben" / name / f"{name}.html").read_text(encoding="utf8")
         assert sources.mistakes(name)[0].says in page
 
-        # The teacher writes points into the table; nothing is run again.
+        # The teacher types points into the sheet; no notebook runs again.
         for row in hers:
             row |= {"points": row["max"], "comment": "Well <b>argued</b>."}
         marks.write_table(out / "open_questions.csv", marks.COLUMNS, questions)
@@ -99,7 +99,7 @@ class TestCommands:
         page = (out / "feedback" / "ada" / name / f"{name}.html").read_text(encoding="utf8")
         assert "Well &lt;b&gt;argued&lt;/b&gt;." in page
 
-        # A second grading runs nothing that has not changed, and enters what was written since.
+        # Grading again runs only changed notebooks, and enters points typed since then.
         questions[2] |= {"points": "1"}
         marks.write_table(out / "open_questions.csv", marks.COLUMNS, questions)
         assert cli.main(command) == 0
@@ -126,7 +126,7 @@ class TestCommands:
             assert cli.main(list(arguments)) == 2
             assert expected in capsys.readouterr().err
 
-    @pytest.mark.slow  # grade, mark, grade again: without a kill, above
+    @pytest.mark.slow  # The test above covers grading twice without a kill.
     def test_grading_that_is_killed_leaves_no_process_and_is_taken_up(self, boxes, tmp_path):
         name = NAMES[0]
         slow = changed(name, solutions(name)[0], "while True:\n    pass")
@@ -139,7 +139,7 @@ class TestCommands:
         assert done.exists()
         us = psutil.Process(grader.pid)
         assert _within(60, lambda: len(us.children(recursive=True)) >= 4)
-        family = us.children(recursive=True)  # a worker, a box and its processes
+        family = us.children(recursive=True)  # A worker, a box, and the processes in it.
         grader.kill()
         grader.wait()
         assert psutil.wait_procs(family, timeout=30)[1] == []
@@ -191,7 +191,7 @@ class TestOwnNumbers:
         for name in names:
             sources.source(
                 NAMES[0], sources.seed_of_copy("autumn26", name)
-            )  # is a word that can be
+            )  # Must be a valid seed.
 
     def test_a_name_stays_below_the_folder(self, tmp_path, capsys):
         (tmp_path / "class.txt").write_text("../../etc\n")
@@ -201,7 +201,7 @@ class TestOwnNumbers:
 
 
 class TestLimits:
-    """Nothing that one student hands in stops or slows the others, or costs them a point."""
+    """Test that no submission stops or slows the grading of others, or costs them points."""
 
     def test_a_broken_submission_does_not_stop_the_others(self, boxes, tmp_path):
         name = NAMES[0]
@@ -218,7 +218,9 @@ class TestLimits:
         found = {one["student"]: one for one in grading.grade(paths, out, timeout=6, jobs=2)}
         grading.write_reports(out)
         assert grading.enter_marks(out, [out / "open_questions.csv"]) == ([], [])
-        assert time.process_time() - began < 60  # of this process, which runs no code of theirs
+        assert (
+            time.process_time() - began < 60
+        )  # Time of this process, which runs no code of students.
         assert {line["student"] for line in _read(out / "totals.csv")} == set(handed_in)
         for who in ("zoe", "long"):
             assert trial.lost_rows(grading.rows_in([found[who]])) == []
@@ -242,7 +244,7 @@ def _question(name):
 
 
 class TestAnswers:
-    """An answer is read wherever it stands, with its formulas and pictures."""
+    """Test that answers are found in any cell, with their formulas and pictures."""
 
     PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
              "awAAAABJRU5ErkJggg==")  # fmt: skip
@@ -459,8 +461,8 @@ class TestTables:
         lines = _read(out / "hours.csv")
         assert [line["platform_says"][:10] for line in lines] == ["2026-11-05", "late",
                                                                   "2026-11-07", ""]  # fmt: skip
-        lines[1]["handed_in"] = "2026-11-08T11:00+00:00"  # three days
-        lines[2]["due"] = "2026-11-06T12:00+00:00"  # one more day
+        lines[1]["handed_in"] = "2026-11-08T11:00+00:00"  # Three days late.
+        lines[2]["due"] = "2026-11-06T12:00+00:00"  # Extended by one day.
         lines[3]["handed_in"] = "soon"
         marks.write_table(out / "hours.csv", policy.HOURS, lines)
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""The page for marking: rubrics as checkboxes, in a browser and by the keyboard alone."""
+"""Test the page for marking answers in a browser, with the keyboard only."""
 
 import csv
 
@@ -19,7 +19,7 @@ def _rows(answers):
 
 @pytest.fixture
 def page(browser, tmp_path):
-    """The page of 120 answers, in a tab of the browser."""
+    """Open the page for marking with 120 answers in a browser."""
     rows = _rows({who: f"Answer of number {n}." for n, who in enumerate(STUDENTS)})
     text = feedback.answers_page([as_kept(row.student, NAME, [row]) for row in rows], {})
     (tmp_path / "answers.html").write_text(text, encoding="utf8")
@@ -66,7 +66,7 @@ def test_ticks_fill_points_and_comment_and_leave_what_was_typed(page):
     answer.locator("[type=checkbox]").nth(0).uncheck()
     assert comment.input_value() == f"See me. {items[1]['says']}"
     comment.press("1")
-    assert points.input_value() == "1"  # a digit that is typed is no tick
+    assert points.input_value() == "1"  # Typing a digit into the field must not tick a checkbox.
     comment.press("n")
     assert comment.evaluate("area => area === document.activeElement")
 

@@ -1,4 +1,4 @@
-"""A mark that a teacher has entered is never lost, whatever saves the sheet."""
+"""Test that entered marks are never lost, whichever program saves the sheet."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def rows(assignment="02_em", answers=ANSWERS):
 
 
 def keep(out, found):
-    """Write results as grading does."""
+    """Write rows as stored results, as grading does."""
     for row in found:
         own = [other._asdict() for other in found if other[:2] == row[:2]]
         when = {"handed_in": "2026-11-05T10:00+00:00"}
@@ -49,7 +49,7 @@ def lines_of(path):
 
 
 def fill(out, given, sheet="open_questions.csv"):
-    """Write points and comments into a sheet, by student."""
+    """Write points and comments, keyed by student, into a sheet."""
     lines = lines_of(out / sheet)
     for line in lines:
         if line["student"] in given:
@@ -71,7 +71,7 @@ def enter(out, *sheets):
 
 
 def _excel(text, delimiter=";", encoding="utf-8-sig", end="\r\n"):
-    """A sheet as Excel saves it: another delimiter and line ends, also within answers."""
+    """Return a sheet as Excel saves it, with another delimiter and other line ends."""
     table = list(csv.reader(text.splitlines(keepends=True)))
     table = [[cell.replace("\n", end) for cell in row] for row in table]
     sheet = io.StringIO()

@@ -1,4 +1,4 @@
-"""Other people's platforms: nbgrader's own, Gradescope, Otter."""
+"""Test the autograders for Gradescope and Otter."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ NAME = "06_chunklet_em"
 
 @pytest.fixture
 def container(boxes, tmp_path):
-    """Run our zip as Gradescope does, with this Python instead of what setup.sh installs."""
+    """Unpack our zip file as Gradescope does, but use this Python instead of running setup.sh."""
     gradescope.bundle(NAME, "autumn26", tmp_path / "upload.zip")
     root = tmp_path / "autograder"
     with zipfile.ZipFile(tmp_path / "upload.zip") as archive:
@@ -58,7 +58,7 @@ def test_gradescope_says_so_where_nothing_was_handed_in(container):
 
 
 def lost_in_otters_tests(name, notebook, monkeypatch, tmp_path):
-    """Checks that an autograder's files lose, run as Otter does: one by one, after the notebook."""
+    """Return the checks that fail if Otter's test files run one by one after the notebook."""
     otter = types.ModuleType("otter.test_files")
     otter.test_case = lambda points, hidden: lambda check: check
     monkeypatch.setitem(sys.modules, "otter.test_files", otter)
@@ -83,7 +83,7 @@ def lost_in_otters_tests(name, notebook, monkeypatch, tmp_path):
     return lost, points
 
 
-@pytest.mark.filterwarnings("ignore")  # of what wrong submissions divide by zero
+@pytest.mark.filterwarnings("ignore")  # Wrong submissions may divide by zero.
 @pytest.mark.parametrize("name", [NAME, "11_kmeans_limit"])
 def test_otters_files_tell_right_from_wrong(name, monkeypatch, tmp_path):
     given = monkeypatch, tmp_path
