@@ -7,6 +7,7 @@ instances before it prints a page.
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -69,11 +70,8 @@ def write_instances(folder: Path) -> str:
     rules = []
     for face in FACES:
         for weight in face.weights:
-            font = TTFont(FONTS / f"{face.file}.woff2")
-            static = instancer.instantiateVariableFont(font, {"wght": weight})
-            static.flavor = None
             path = folder / f"{face.file}-{weight}.ttf"
-            static.save(path)
+            path.write_bytes(instance(face, weight, flavor=None))
             unicode_range = f" unicode-range: {face.range};" if face.range else ""
             rules.append(
                 RULE.format(
@@ -82,6 +80,16 @@ def write_instances(folder: Path) -> str:
                 )
             )  # fmt: skip
     return "\n".join([*rules, FAMILY_VARIABLES])
+
+
+def instance(face: Face, weight: int, flavor: str | None = "woff2") -> bytes:
+    """Return a variable font at one of its weights, as the content of a file."""
+    font = TTFont(FONTS / f"{face.file}.woff2")
+    static = instancer.instantiateVariableFont(font, {"wght": weight})
+    static.flavor = flavor
+    content = io.BytesIO()
+    static.save(content)
+    return content.getvalue()
 
 
 def write_formula_fonts(site: Path, folder: Path) -> None:

@@ -11,14 +11,17 @@ is reported as a fault.
 from __future__ import annotations
 
 import argparse
+import base64
 import html
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import chapter_pieces as chapters
 from pages import ROOT
 from playwright.sync_api import Page
+from print_fonts import FACES, instance
 from typeset import browser_page, markdown, print_pdf, typeset
 
 HERE = ROOT / "slides"
@@ -120,9 +123,25 @@ def _format_piece(piece: chapters.Piece, rows: str | None) -> str:
     return f'<div class="taken">{head if kind else ""}{markdown(piece.text)}</div>'
 
 
+@cache
+def embed_fonts() -> str:
+    """Return style rules that hold the fonts of the book, so that slides need no other file."""
+    rules = []
+    for face in FACES:
+        if face.family.startswith("Source Serif") or face.range:
+            continue
+        for weight in face.weights:
+            content = base64.b64encode(instance(face, weight)).decode()
+            rules.append(
+                f'@font-face {{ font-family: "{face.family}"; font-style: {face.style}; '
+                f"font-weight: {weight}; src: url(data:font/woff2;base64,{content}); }}\n"
+            )
+    return "".join(rules)
+
+
 def write_slides(page: Page, name: str, folder: Path) -> list[str]:
     """Write the slides of a chapter; return a message for each fault, e.g. small text."""
-    style = (HERE / "slides.css").read_text(encoding="utf8")
+    style = embed_fonts() + (HERE / "slides.css").read_text(encoding="utf8")
     title = chapters.read_chapter(name).title
     body = "\n".join(build_slides(name)) + CHANGE_SLIDES
     typeset(page, title, style, body, folder / f"{name}.html")

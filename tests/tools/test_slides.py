@@ -28,6 +28,11 @@ def test_slides_of_a_chapter_are_8_to_12_fit_and_need_no_other_file(name, page, 
     assert [url for url in loaded if not url.startswith("data:")] == []
     assert re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*|url\((?!data:|#)", text) == []
     assert text.count("<script") == 1  # The only script changes slides.
+    loaded = "[...document.fonts].filter(one => one.status === 'loaded').map(one => one.family)"
+    assert "Source Sans 3" in page.evaluate(loaded)
+    assert page.locator("h2").first.evaluate("one => getComputedStyle(one).fontFamily") == (
+        '"Source Sans 3", sans-serif'
+    )
     assert page.locator("img:not([alt]), img[alt='']").count() == 0
     words = page.locator("body").inner_text()
     assert re.findall(r"\{[a-z:]+\}`|\]\(|\$|:label:|\bth[mx]-\d|\bfig-\d|\beq-\d", words) == []
