@@ -7,8 +7,12 @@ import tomllib
 import pytest
 from built_book import ROOT, open_for_module, pages_to_visit
 from questions import (
+    AFTER_LINES,
+    AFTER_MORE_LINES,
+    BEFORE_LINES,
     FRESH,
     HELD_OUT,
+    LAST,
     MORE_QUESTIONS,
     PARAPHRASES,
     QUESTIONS,
@@ -210,10 +214,26 @@ def test_a_tap_follows_the_link(visit):
         (HELD_OUT, 2),
         (PARAPHRASES, 5),
         (UNSEEN_PARAPHRASES, 8),
-        (FRESH, 18),
-        (UNSEEN, 15),
+        (FRESH, 15),
+        (UNSEEN, 11),
+        (BEFORE_LINES, 4),
+        (AFTER_LINES, 3),
+        (AFTER_MORE_LINES, 12),
+        (LAST, 4),
     ],
-    ids=["first", "more", "held out", "paraphrases", "unseen paraphrases", "fresh", "unseen"],
+    ids=[
+        "first",
+        "more",
+        "held out",
+        "paraphrases",
+        "unseen paraphrases",
+        "fresh",
+        "unseen",
+        "before lines",
+        "after lines",
+        "after more lines",
+        "last",
+    ],
 )
 def test_a_question_in_plain_words_finds_its_page_first(results, questions, most):
     def is_right(query, places):
