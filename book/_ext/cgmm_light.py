@@ -18,6 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
+import cgmm_cut
 import numpy as np
 from docutils import nodes
 from fontTools.subset import Subsetter
@@ -113,7 +114,7 @@ def move_frames_out(
         (folder / name).write_bytes(content)
         return f"{to_top}{FRAMES}/{name}"
 
-    context["body"] = FRAME.sub(store_frame, context["body"])
+    context["body"] = FRAME.sub(store_frame, cgmm_cut.mark_panels(context["body"]))
 
 
 def size_images(

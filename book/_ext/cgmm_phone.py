@@ -29,6 +29,9 @@ COLUMN = 358
 SMALLEST = 11
 # Space around a panel, in points.
 PAD = 4
+# Least width of a phone view, as a share of the largest. Letters of 11 pixels would otherwise grow
+# to twice their size, because a view fills the column.
+LEAST_SHARE = 0.75
 STEP = re.compile(r"(translate|rotate|scale)\(([^)]*)\)")
 NUMBER = re.compile(r"-?[\d.]+")
 
@@ -201,16 +204,18 @@ def stack(text: str) -> Stack | None:
     columns = columns_of(parts) if parts else []
     by_id = {one.get("id"): one for one in root.iter() if one.get("id")}
     rows = rows_of(narrow_columns(columns, by_id, max_width), max_width)
-    return place_rows(rows) if rows else None
+    return widen(place_rows(rows), LEAST_SHARE * max_width) if rows else None
 
 
 def columns_of(parts: list[Part]) -> list[list[Part]]:
     """Return columns of panels in the order in which they are stacked.
 
-    If all panels have the same height, they are read row by row, so each is a column of its own.
+    If all panels have the same height, they are read row by row, so each is a column of its own;
+    a legend above or below them is one, too.
     Otherwise panels that are above each other belong together and stay one column.
     """
-    heights = [part.ground.bottom - part.ground.top for part in parts]
+    axes = [part for part in parts if part.name.startswith("axes")] or parts
+    heights = [part.ground.bottom - part.ground.top for part in axes]
     bands = split(parts, "top", "bottom") if max(heights) < 1.05 * min(heights) else [parts]
     return [column for band in bands for column in split(band, "left", "right")]
 
@@ -249,15 +254,27 @@ def narrow_columns(columns: list[list[Part]], by_id: dict, max_width: float) -> 
 
 
 def rows_of(columns: list[list[Part]], max_width: float) -> list[list[list[Part]]]:
-    """Put columns side by side while they fit; return [] if a single column is too wide."""
+    """Put columns side by side where they fit, equally many in each row but the last.
+
+    Return [] if a single column is too wide.
+    """
+    if any(width_of([column]) > max_width for column in columns):
+        return []
+    n_rows = len(_fill_rows(columns, max_width, len(columns)))
+    return _fill_rows(columns, max_width, -(-len(columns) // max(n_rows, 1)))
+
+
+def _fill_rows(
+    columns: list[list[Part]], max_width: float, max_columns: int
+) -> list[list[list[Part]]]:
+    """Fill one row after the other with at most ``max_columns`` columns."""
     rows: list[list[list[Part]]] = []
     for column in columns:
-        if rows and width_of([*rows[-1], column]) <= max_width:
+        is_room = rows and len(rows[-1]) < max_columns
+        if is_room and width_of([*rows[-1], column]) <= max_width:
             rows[-1].append(column)
-        elif width_of([column]) <= max_width:
-            rows.append([column])
         else:
-            return []
+            rows.append([column])
     return rows
 
 
@@ -302,6 +319,13 @@ def place_rows(rows: list[list[list[Part]]]) -> Stack:
         if part.narrowed
     }
     return Stack(round(width, 1), round(y - 2 * PAD, 1), moves, axes, narrowed)
+
+
+def widen(found: Stack, least: float) -> Stack:
+    """Return a phone view at least this wide, with the panels in its middle."""
+    more = max(least - found.width, 0)
+    moves = {name: (dx + more / 2, dy) for name, (dx, dy) in found.moves.items()}
+    return found._replace(width=round(found.width + more, 1), moves=moves)
 
 
 def with_stack(text: str) -> str:

@@ -61,7 +61,7 @@ function letFiguresEnlarge() {
   }
 }
 
-// The frame of an explorer, which is redrawn in its place, scrolls on a telephone, and has the same button.
+// The frame of an explorer, which is redrawn in its place, has the same button.
 function letExplorersEnlarge() {
   for (const image of document.querySelectorAll(".cgmm-explorer img.cgmm-explorer-frame")) {
     const holder = document.createElement("span"), frame = document.createElement("span");
@@ -69,8 +69,25 @@ function letExplorersEnlarge() {
     frame.className = "cgmm-frame";
     image.before(holder);
     frame.append(image);
+    addPanels(image);
     holder.append(frame, enlargeButton(image, () => showLarge(image)));
   }
+}
+
+// On a telephone the panels of a frame are stacked: the style sheet cuts them out of the same picture, shown once for each.
+// cgmm_cut.py writes for each panel its share of the row, the position of the picture behind it, and its ratio.
+function addPanels(image) {
+  const panels = image.dataset.panels?.split(", ") ?? [];
+  const shown = panels.map((panel, n) => {
+    const one = n ? new Image() : image;
+    if (n) Object.assign(one, { src: image.src, alt: "", decoding: "sync" });
+    one.classList.add(n ? "cgmm-other-panel" : "cgmm-first-panel");
+    panel.split(" ").forEach((value, i) => one.style.setProperty(["--share", "--at", "--ratio"][i], value));
+    return one;
+  });
+  image.after(...shown.slice(1));
+  const follow = () => shown.slice(1).forEach(one => { one.src = image.src; });
+  new MutationObserver(follow).observe(image, { attributeFilter: ["src"] });
 }
 
 window.addEventListener("load", letFiguresEnlarge);

@@ -2,6 +2,7 @@
 moves points there and scrolls the page elsewhere. Other pages are tested in test_pages.
 """
 
+import io
 import json
 import math
 import re
@@ -10,10 +11,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
+import cgmm_cut
 import cgmm_phone
+import numpy as np
 import pytest
 from built_book import ROOT, open_for_module
 from matplotlib.figure import Figure
+from PIL import Image
 
 from cgmm.plot import svg
 
@@ -139,12 +143,16 @@ def test_the_cut_of_chapter_1_turns_by_its_handle(visit):
 # ---------------------------------------------------------------------------- letters of figures
 
 SMALLEST = 11
-# For each visible figure and frame: its file, its width, and the width of its column.
-VISIBLE = """() => [...document.querySelectorAll(".cgmm-pair img, img.cgmm-explorer-frame")]
-  .filter(one => one.clientWidth).map(one => {
-    const column = one.closest(".cgmm-pair, .cgmm-frame");
-    return [one.currentSrc, one.clientWidth, column.clientWidth];
-  })"""
+# For each visible figure: its file, its width, and the width of its column.
+FIGURES = """() => [...document.querySelectorAll(".cgmm-pair img")]
+  .filter(one => one.clientWidth)
+  .map(one => [one.currentSrc, one.clientWidth, one.closest(".cgmm-pair").clientWidth])"""
+# For each panel of a frame of an explorer: its pixels per inch of the figure that was drawn.
+FRAMES = """() => [...document.querySelectorAll(".cgmm-frame img")].map(one => {
+  const inches = one.naturalWidth > 1000 ? 7.2 : 4.8;
+  return one.clientHeight / one.naturalHeight * one.naturalWidth / inches;
+})"""
+WITH_FIGURES = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 
 
 def letters_of(address, width):
@@ -159,28 +167,74 @@ def letters_of(address, width):
     return min(sizes, default=SMALLEST * points / width) * width / points
 
 
-@pytest.mark.parametrize("name", ["book/02_em", "book/07_cannot_links", "book/13_the_papers_rerun"])
-@pytest.mark.parametrize("colours", ["light", "dark"])
+def points_of_explorer(name):
+    """Return the size in points of the smallest letters in the explorer of a chapter."""
+    cells = json.loads((ROOT / f"book/{name}.ipynb").read_text(encoding="utf8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if "explore" in cell["id"]]
+    sizes = re.findall(r"font_?size=(\d+)", "\n".join(sources))
+    # The style of the book has numbers of 11 points.
+    return min(map(int, sizes), default=11)
+
+
+@pytest.mark.parametrize(
+    ("name", "colours"),
+    [*((name, "light") for name in WITH_FIGURES), ("02_em", "dark"), ("07_cannot_links", "dark")],
+)
 def test_letters_of_figures_can_be_read_on_a_telephone(visit, name, colours):
-    """Panels are stacked; a figure that cannot be cut scrolls in its column, with a sign."""
-    page = visit(name, **PHONE, color_scheme=colours).page
+    """Panels are stacked, and no figure or frame scrolls sideways."""
+    page = visit(f"book/{name}", **PHONE, color_scheme=colours).page
     page.evaluate("for (const one of document.images) one.loading = 'eager'")
     page.wait_for_load_state("networkidle")
-    shown = page.evaluate(VISIBLE)
-    frames = [one for one in shown if one[0].endswith(".webp")]
-    figures = [one for one in shown if not one[0].endswith(".webp")]
-    # Frames are 7.2 inches wide, with letters of 11 points.
-    assert all(11 * width / (72 * 7.2) >= SMALLEST - 0.1 for _, width, _ in frames)
-    assert [one for one in figures if letters_of(*one[:2]) < SMALLEST - 0.1] == []
-    stacked = [one for one in figures if "#phone" in one[0]]
-    assert stacked
-    assert all(address.endswith("-dark") == (colours == "dark") for address, *_ in stacked)
-    assert all(width <= column for _, width, column in stacked)
     page.wait_for_function("innerWidth === widthSeen")
-    wide = page.locator(":is(.cgmm-pair, .cgmm-frame).cgmm-scrolls")
-    assert wide.count() == sum(width > column + 1 for _, width, column in shown)
-    assert wide.evaluate_all("all => all.every(one => one.tabIndex === 0)")
-    assert page.locator(".cgmm-explorer .cgmm-enlarge").count() == len(frames)
+    figures, frames = page.evaluate(FIGURES), page.evaluate(FRAMES)
+    assert figures
+    assert [one for one in figures if letters_of(*one[:2]) < SMALLEST - 0.1] == []
+    assert all(width <= column for _, width, column in figures)
+    stacked = [address for address, *_ in figures if "#phone" in address]
+    assert all(one.endswith("-dark") == (colours == "dark") for one in stacked)
+    assert all(one / 72 * points_of_explorer(name) >= SMALLEST - 0.1 for one in frames), frames
+    assert page.locator(":is(.cgmm-pair, .cgmm-frame).cgmm-scrolls").count() == 0
+    explorers = page.locator(".cgmm-explorer")
+    assert explorers.locator(".cgmm-enlarge").count() == explorers.count()
+
+
+def test_a_telephone_shows_each_panel_of_an_explorer_below_the_other(visit):
+    """The pieces of the picture are those of the file, and follow the controls."""
+    page = visit("book/07_cannot_links", **PHONE).page
+    explorer = page.locator(".cgmm-explorer").first
+    explorer.scroll_into_view_if_needed()
+    first, other = explorer.locator(".cgmm-frame img").all()
+    above, below = first.bounding_box(), other.bounding_box()
+    assert above["y"] + above["height"] <= below["y"]
+    file = Path(unquote(urlparse(other.evaluate("one => one.src")).path))
+    with Image.open(file) as image:
+        whole = np.asarray(image.convert("L"), dtype=float)
+    shown = Image.open(io.BytesIO(other.screenshot())).convert("L")
+    shown = np.asarray(shown.resize((shown.width * 540 // shown.height, 540)), dtype=float)
+    # The second panel reaches to the right end of the frame.
+    assert np.abs(whole[:, -shown.shape[1] :] - shown).mean() < 6
+    explorer.locator("button:not(.cgmm-enlarge)").first.click()
+    page.wait_for_function(
+        "old => document.querySelector('.cgmm-other-panel').src !== old", arg=file.as_uri()
+    )
+    assert other.get_attribute("alt") == ""
+    sources = explorer.locator(".cgmm-frame img").evaluate_all("all => all.map(one => one.src)")
+    assert sources[0] == sources[1] != file.as_uri()
+
+
+def test_panels_of_a_frame_are_found_between_columns_that_are_empty():
+    names, plane, gap = [False] * 30, [False] * 300, [True] * 20
+    label = [*names, *gap[:12]]
+    is_empty = np.array([*gap, *label, *plane, *gap, *label, *plane, *gap])
+    left, right = cgmm_cut.split(is_empty)
+    width = len(is_empty)
+    assert np.allclose(np.multiply(left, width), [15, 367])
+    assert np.allclose(np.multiply(right, width), [377, 729])
+    assert len(cgmm_cut.split(np.array([*gap, *label, *plane, *gap, *names]))) == 1
+    assert cgmm_cut.row_width([(0, 0.3), (0.3, 0.6), (0.6, 1)]) == pytest.approx(0.6)
+    assert cgmm_cut.row_width([(0, 0.2), (0.7, 1)]) == cgmm_cut.NARROWEST_ROW
+    shown = "0.667 0.000 0.800, 1.000 1.000 1.200"
+    assert cgmm_cut.describe([(0.0, 0.4), (0.4, 1.0)], 2.0) == shown
 
 
 def stored_figures():
@@ -309,8 +363,7 @@ def test_texts_of_every_narrowed_figure_have_room(measure_figure):
         # Wider shapes are areas under curves, which are narrowed.
         assert all(a > 30 or abs(a - b) < 1.5 for a, b in zip(*sizes, strict=True)), name
     assert n_narrowed > 50
-    # Two flow charts, and a figure of two panels beneath one legend.
-    assert len(wide) <= 3, wide
+    assert wide == []
 
 
 def make_chart(**looks):
