@@ -35,6 +35,8 @@ REQUEST = re.compile(r"set_\w+_request")
 # Descriptions that docutils would read as an item of a numbered list, because they are "K." or
 # begin like "K. One is enough".
 ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
+# The first paragraph of a page of the package, which repeats the first one of the docstring.
+OPENING = re.compile(r"</h1>\s*(?P<sentence><p>.*?</p>)", re.DOTALL)
 LONG_SIGNATURE = re.compile(
     r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
 )
@@ -56,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", attach_nodes_to_page)
     app.connect("viewcode-follow-imported", select_own_source)
     app.connect("html-page-context", fold_long_signatures)
+    app.connect("html-page-context", say_summary_once)
     app.connect("html-page-context", mend_links_from_source)
     app.connect("build-finished", write_redirects)
     app.connect("build-finished", drop_dead_links_from_source)
@@ -198,6 +201,15 @@ def fold_long_signatures(
     """Fold long parameter lists, which Sphinx writes as definition lists without definitions."""
     if "body" in context:
         context["body"] = LONG_SIGNATURE.sub(_fold_signature, context["body"])
+
+
+def say_summary_once(
+    app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Remove the first sentence of a description if the page already opens with it."""
+    if opening := OPENING.search(context.get("body", "")):
+        repeated = f"<dd>{opening['sentence']}"
+        context["body"] = context["body"].replace(repeated, "<dd>", 1)
 
 
 def _fold_signature(found: re.Match) -> str:

@@ -204,7 +204,7 @@ def stack(text: str) -> Stack | None:
     columns = columns_of(parts) if parts else []
     by_id = {one.get("id"): one for one in root.iter() if one.get("id")}
     rows = rows_of(narrow_columns(columns, by_id, max_width), max_width)
-    return widen(place_rows(rows), LEAST_SHARE * max_width) if rows else None
+    return place_rows(rows, LEAST_SHARE * max_width) if rows else None
 
 
 def columns_of(parts: list[Part]) -> list[list[Part]]:
@@ -294,22 +294,28 @@ def width_of(row: list[list[Part]]) -> float:
     return max(part.box.right for part in row[-1]) + shifts_of(row)[-1] + PAD
 
 
-def place_rows(rows: list[list[list[Part]]]) -> Stack:
-    """Place rows of columns below each other, so that the axes of a row have the same top."""
+def place_rows(rows: list[list[list[Part]]], least: float = 0) -> Stack:
+    """Place rows of columns below each other, so that the axes of a row have the same top.
+
+    If the view would be narrower than ``least``, put more space around the columns.
+    """
     moves, y = {}, float(PAD)
+    widest = max(rows, key=width_of)
+    space = max(least - width_of(widest), 0) / (len(widest) + 1)
     for row in rows:
         tops = [min(column, key=lambda part: part.ground.top).ground.top for column in row]
         above = max(
             top - min(part.box.top for part in column)
             for top, column in zip(tops, row, strict=True)
         )
-        for dx, top, column in zip(shifts_of(row), tops, row, strict=True):
-            moves |= {part.name: (dx, y + above - top) for part in column}
+        for n, (dx, top, column) in enumerate(zip(shifts_of(row), tops, row, strict=True)):
+            right = dx + (n + 1) * space
+            moves |= {part.name: (right, y + above - top) for part in column}
         below = max(
             part.box.bottom - top for top, column in zip(tops, row, strict=True) for part in column
         )
         y += above + below + 3 * PAD
-    width = max(width_of(row) for row in rows)
+    width = max(width_of(widest), least)
     axes = [(part.name, part.axis, part.shift) for row in rows for part in row[0] if part.axis]
     narrowed = {
         part.name: part.narrowed
@@ -319,13 +325,6 @@ def place_rows(rows: list[list[list[Part]]]) -> Stack:
         if part.narrowed
     }
     return Stack(round(width, 1), round(y - 2 * PAD, 1), moves, axes, narrowed)
-
-
-def widen(found: Stack, least: float) -> Stack:
-    """Return a phone view at least this wide, with the panels in its middle."""
-    more = max(least - found.width, 0)
-    moves = {name: (dx + more / 2, dy) for name, (dx, dy) in found.moves.items()}
-    return found._replace(width=round(found.width + more, 1), moves=moves)
 
 
 def with_stack(text: str) -> str:
