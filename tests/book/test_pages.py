@@ -92,7 +92,7 @@ MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-capti
 # Maximum bytes of a page and of what it loads when opened; frames of sliders load later.
 MOST_OF_A_PAGE = 2.5e6
 # Decorative pictures, which need no text alternative.
-DECORATIVE = ".navbar-brand img"
+DECORATIVE = ".navbar-brand img, .cgmm-other-panel"
 ENDINGS = ("png", "jpg", "jpeg", "svg", "webp", "gif")
 
 # Without `-m slow` only these chapters are opened, which have the most elements of each kind.
