@@ -299,6 +299,30 @@ def test_a_panel_that_begins_a_row_has_the_numbers_of_its_neighbour():
     assert cgmm_phone.with_stack(written) == written
 
 
+def test_four_panels_are_stacked_in_two_rows_of_two_even_if_three_fit():
+    figure = Figure(figsize=(7.2, 1.5))
+    for ax in figure.subplots(1, 4):
+        ax.set_axis_off()
+        box = {"boxstyle": "round"}
+        for y, words in enumerate(["words of a flow", "chart"]):
+            ax.text(0.5, y, words, size=11, ha="center", bbox=box)
+    stack = cgmm_phone.stack(svg(figure))
+    (first, second, third, fourth) = (stack.moves[f"axes_{n}"] for n in (1, 2, 3, 4))
+    assert first[1] == second[1] < third[1] == fourth[1]
+    # The columns are narrow, so more space is put around them, and the letters stay small.
+    assert stack.width == pytest.approx(0.75 * 358, abs=0.1)
+
+
+def test_a_legend_below_all_panels_does_not_keep_them_from_being_stacked():
+    figure = Figure(figsize=(7.2, 3), layout="constrained")
+    for ax in figure.subplots(1, 2):
+        ax.plot([0, 1], [0, 20], label="a line")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center")
+    stack = cgmm_phone.stack(svg(figure))
+    left, right, legend = (stack.moves[one][1] for one in ("axes_1", "axes_2", "legend_1"))
+    assert left < right < legend + 200
+
+
 # For each text and each mark of a figure: left, top, right and bottom end, in points.
 DRAWN = """() => {
   const box = one => (at => [at.left, at.top, at.right, at.bottom])(one.getBoundingClientRect());
