@@ -36,7 +36,7 @@ REQUEST = re.compile(r"set_\w+_request")
 # begin like "K. One is enough".
 ENUMERATOR = re.compile(r"^(\s+)(?=[A-Za-z]\.\s|\(?(?:\w+|#)[.)]$)")
 # The first paragraph of a page of the package, which repeats the first one of the docstring.
-OPENING = re.compile(r"</h1>\s*(?P<sentence><p>.*?</p>)", re.DOTALL)
+OPENING = re.compile(r"</h1>\s*(?:<!--.*?-->\s*)?(?P<sentence><p>.*?</p>)", re.DOTALL)
 LONG_SIGNATURE = re.compile(
     r'(?P<before><span class="sig-paren">\(</span>\s*)<dl>(?P<lines>.*?)</dl>', re.DOTALL
 )
@@ -206,10 +206,10 @@ def fold_long_signatures(
 def say_summary_once(
     app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Remove the first sentence of a description if the page already opens with it."""
+    """Remove the first sentence of a description that the page opens with, if more follows."""
     if opening := OPENING.search(context.get("body", "")):
-        repeated = f"<dd>{opening['sentence']}"
-        context["body"] = context["body"].replace(repeated, "<dd>", 1)
+        repeated = rf"<dd>{re.escape(opening['sentence'])}(?!\s*</dd>)"
+        context["body"] = re.sub(repeated, "<dd>", context["body"], count=1)
 
 
 def _fold_signature(found: re.Match) -> str:

@@ -124,6 +124,9 @@ def test_page_of_a_class_begins_with_a_sentence_and_folds_parameters(site, name)
     first = page.select_one("article h1").find_next_sibling()
     assert first.name == "p"
     assert first.get_text(strip=True).endswith(".")
+    description = page.select_one("article dl.py > dd")
+    paragraphs = description.find_all("p", recursive=False)
+    assert len(paragraphs) < 2 or paragraphs[0].get_text() != first.get_text()
     for parameters in page.select(".cgmm-parameters"):
         assert parameters.parent.name == "details"
         assert not parameters.parent.has_attr("open")
