@@ -12,18 +12,16 @@ CHAPTERS = sorted(BOOK.glob("[0-9][0-9]_*.ipynb"))
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_all_citations_of_a_chapter_exist_and_it_lists_what_it_covers(path):
+def test_a_chapter_cites_existing_equations_and_lists_those_that_it_covers(path):
     covered.covered_equations(path, TABLE)
     cells = json.loads(path.read_text(encoding="utf8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-    (line,) = [text for text in texts if "**Covers**" in text]
-    # A chapter about no equation of the documents states so.
-    assert (
-        covered.find_covered(line, TABLE) or "**Covers** no equation of the five documents" in line
-    )
+    (text,) = [text for text in texts if "**Covers**" in text]
+    # A chapter that covers no equation must say so.
+    assert covered.find_covered(text, TABLE) or "**Covers** no equation of the five docu" in text
 
 
-def test_a_missing_equation_is_reported_with_its_chapter(tmp_path):
+def test_a_citation_of_a_missing_equation_raises_an_error_with_the_chapter(tmp_path):
     path = tmp_path / "05_wrong.ipynb"
     cells = [{"cell_type": "markdown", "source": ["by {cite:t}`lu2007`, eq. 3.6"]}]
     path.write_text(json.dumps({"cells": cells}), encoding="utf8")

@@ -1,4 +1,4 @@
-"""Test that equation tags are valid, and that each equation has code and a test, or a reason."""
+"""Test that equation tags are valid, and that each equation is computed and tested, or exempt."""
 
 import re
 
@@ -21,12 +21,12 @@ TABLE = load_table()
         ('[green, "Supervised" and "Recap"]', [("slide", "Supervised", "Recap")]),
     ],
 )
-def test_parse_turns_a_tag_into_references(tag, expected):
+def test_parse_tag_returns_references(tag, expected):
     source = re.match(r"\[(\w+)", tag)[1]
     assert parse_tag(tag, TABLE) == [Reference(source, kind, tuple(ids)) for kind, *ids in expected]
 
 
-def test_parse_refuses_an_unknown_equation_and_suggests_others():
+def test_parse_tag_raises_on_an_unknown_equation_and_suggests_others():
     tag = "[shental2003, eq. 13]"
     with pytest.raises(TagError, match=f"{re.escape(tag)}.*has no eq '13'; nearest: 3, 1, 12"):
         parse_tag(tag, TABLE)
@@ -42,7 +42,7 @@ def test_every_tag_in_the_repository_is_valid():
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_equation_has_code_and_a_test_or_a_reason_without():
+def test_every_equation_has_code_and_a_test_or_a_stated_reason():
     found = find_faults(
         TABLE,
         group_by_equation(find_sites(*COMPUTED), TABLE),

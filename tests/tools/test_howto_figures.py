@@ -1,4 +1,4 @@
-"""Test that each recipe has a figure with a caption and alternative text, and is up to date."""
+"""Test that each recipe has an up-to-date figure with a caption and alternative text."""
 
 import re
 
@@ -8,9 +8,9 @@ PAGE = howto.PAGE.read_text(encoding="utf8")
 FIGURE = re.compile(r"```\{figure\} (\S+)\n:alt: (.+)\n(?::\w+: \S+\n)+\n(.+)\n```")
 
 
-def figure_path(name):
+def figure_path(recipe):
     """Return the path of a recipe's figure, relative to the page."""
-    return howto.EXISTING_PICTURES.get(name, f"_figures/{name}.svg")
+    return howto.EXISTING_PICTURES.get(recipe, f"_figures/{recipe}.svg")
 
 
 def test_each_recipe_has_its_figure_with_alternative_text_and_a_caption():
@@ -32,7 +32,7 @@ def test_the_overview_links_to_all_recipes_in_order_with_their_figures():
     assert sorted(path.stem for path in howto.FIGURES.iterdir()) == drawn
 
 
-def test_stored_figures_equal_newly_drawn_ones_in_their_texts(tmp_path, monkeypatch):
+def test_stored_figures_have_the_same_texts_as_newly_drawn_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(howto, "FIGURES", tmp_path)
     stored = {path.stem: read_texts(path) for path in (howto.PAGE.parent / "_figures").iterdir()}
     howto.main()
@@ -40,5 +40,5 @@ def test_stored_figures_equal_newly_drawn_ones_in_their_texts(tmp_path, monkeypa
 
 
 def read_texts(path):
-    """Return the texts of an SVG file, which are in comments because letters are drawn as paths."""
+    """Return the texts of an SVG file from its comments, because its letters are drawn as paths."""
     return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf8"))

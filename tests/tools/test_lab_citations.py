@@ -1,4 +1,4 @@
-"""Test that JupyterLab shows citations as text, and that saving restores the notebook."""
+"""Test that JupyterLab shows citations as text, and that saving restores their markup."""
 
 import asyncio
 import json

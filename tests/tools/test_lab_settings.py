@@ -1,4 +1,4 @@
-"""Test that `make lab` hides files of the build and the buttons for teachers."""
+"""Test that `make lab` hides build files and buttons for teachers, and needs no network."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ def settings() -> Config:
     return PyFileConfigLoader("jupyter_server_config.py", path=str(SETTINGS)).load_config()
 
 
-def test_the_extension_for_teachers_is_disabled(monkeypatch):
+def test_the_extension_nbgrader_is_disabled(monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(SETTINGS))
     assert "@jupyter/nbgrader" in get_page_config([])["disabledExtensions"]
 

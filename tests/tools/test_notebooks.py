@@ -1,4 +1,4 @@
-"""Test that the committed notebooks are clean, and the tool that executes and cleans them."""
+"""Test that the committed notebooks are clean, and test the tool that runs and cleans them."""
 
 import copy
 
@@ -24,8 +24,8 @@ def test_committed_chapters_are_clean(path):
     assert notebooks.find_faults(path) == []
 
 
-def cell(source="1 + 1", count=1, outputs=(), **metadata):
-    """Return a code cell with copies of outputs."""
+def make_cell(source="1 + 1", count=1, outputs=(), **metadata):
+    """Return a code cell with this execution count and copies of these outputs."""
     outputs = [copy.deepcopy(output) for output in outputs]
     return new_code_cell(source, execution_count=count, outputs=outputs, metadata=metadata)
 
@@ -38,7 +38,7 @@ def write_notebook(path, *cells):
 
 @pytest.fixture
 def path(tmp_path):
-    """Return the path of a notebook."""
+    """Return the path of a notebook that is not written yet."""
     return tmp_path / "chapter.ipynb"
 
 
@@ -49,15 +49,16 @@ ERROR = new_output("error", ename="ValueError", evalue="no", traceback=["ValueEr
 @pytest.mark.parametrize(
     ("cells", "fault"),
     [
-        ([cell(outputs=[PNG])], "without a text alternative"),
-        ([cell(outputs=[PNG], mystnb={"image": {"alt": "two.png"}})], "without a text alternative"),
-        ([cell(outputs=[PNG], mystnb={"figure": {"caption": ALT}})], "without a text alternative"),
-        ([cell(outputs=[PNG], mystnb={"image": {"alt": ALT}})], ""),
-        ([cell(outputs=[PNG], tags=["remove-output"]), cell(count=2, outputs=[EXPLORER])], ""),
-        ([cell(), cell(count=3)], "not executed from top to bottom"),
-        ([cell(), cell(count=None)], "not executed from top to bottom"),
-        ([cell(outputs=[ERROR])], "ends in an error"),
-        ([cell(outputs=[ERROR], tags=["raises-exception"])], ""),
+        ([make_cell(outputs=[PNG])], "without a text alternative"),
+        ([make_cell(outputs=[PNG], mystnb={"image": {"alt": "two.png"}})], "a text alternative"),
+        ([make_cell(outputs=[PNG], mystnb={"figure": {"caption": ALT}})], "a text alternative"),
+        ([make_cell(outputs=[PNG], mystnb={"image": {"alt": ALT}})], ""),
+        ([make_cell(outputs=[PNG], tags=["remove-output"])], ""),
+        ([make_cell(outputs=[EXPLORER])], ""),
+        ([make_cell(), make_cell(count=3)], "not executed from top to bottom"),
+        ([make_cell(), make_cell(count=None)], "not executed from top to bottom"),
+        ([make_cell(outputs=[ERROR])], "ends in an error"),
+        ([make_cell(outputs=[ERROR], tags=["raises-exception"])], ""),
     ],
 )
 def test_find_faults_reports_missing_alternative_texts_bad_order_and_errors(path, cells, fault):
@@ -78,7 +79,7 @@ def test_find_faults_reports_missing_alternative_texts_bad_order_and_errors(path
     ],
 )
 def test_clean_removes_outputs_and_metadata_that_differ_between_runs(path, add_clutter):
-    notebook = notebooks.clean(new_notebook(cells=[cell(tags=["hide-input"])]))
+    notebook = notebooks.clean(new_notebook(cells=[make_cell(tags=["hide-input"])]))
     add_clutter(notebook)
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf8")
     assert "is not clean" in "".join(notebooks.find_faults(path))
@@ -88,9 +89,7 @@ def test_clean_removes_outputs_and_metadata_that_differ_between_runs(path, add_c
 
 
 def test_executing_a_notebook_twice_gives_the_same_bytes(path):
-    source = (
-        "import os\nprint(os.environ['OMP_NUM_THREADS'])\nimport sys; print(1, file=sys.stderr)"
-    )
+    source = "import os, sys\nprint(os.environ['OMP_NUM_THREADS'])\nprint(1, file=sys.stderr)"
     draw = "import matplotlib.pyplot as plt\nplt.plot([1, 2], [2, 1])\nplt.show()"
     alt = {"mystnb": {"image": {"alt": "A falling line."}}}
     notebook = new_notebook(cells=[new_code_cell(source), new_code_cell(draw, metadata=alt)])

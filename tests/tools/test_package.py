@@ -19,14 +19,16 @@ def distributions(tmp_path_factory) -> tuple[set[str], set[str]]:
     place = tmp_path_factory.mktemp("package")
     sdist, wheel = build(ROOT, place, isolated=False)
     shutil.unpack_archive(wheel, place / "wheel", "zip")
-    folders = unpack_sdist(sdist, place / "sdist"), place / "wheel"
-    sdist, wheel = ({path.relative_to(folder).as_posix() for path in folder.rglob("*")
-                     if path.is_file()} for folder in folders)  # fmt: skip
-    return sdist, wheel
+    return list_unpacked(unpack_sdist(sdist, place / "sdist")), list_unpacked(place / "wheel")
+
+
+def list_unpacked(folder: Path) -> set[str]:
+    """Return the paths of all files of an unpacked distribution."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def list_files(folder: str) -> set[str]:
-    """Return the paths of the files in a folder, without those that running the code creates."""
+    """Return the paths of a folder's files in the repository, without caches and checkpoints."""
     paths = set()
     for place, folders, names in os.walk(ROOT / folder):
         clutter = CLUTTER(place, [*folders, *names])
@@ -50,9 +52,9 @@ def test_the_source_distribution_contains_all_that_tests_and_the_book_need(distr
         assert list_files(folder) <= names, folder
     top = {"pyproject.toml", "requirements.txt", "requirements-dev.lock", "Makefile", "README.md"}
     assert top | {"_toc.yml", "_config.yml"} <= names
-    built_ones = ("_build", "build", "dist", ".git", ".venv", "env")
-    assert not {name for name in names if name.partition("/")[0] in built_ones}
-    assert not {name for name in names if "__pycache__" in name or ".ipynb_checkpoints" in name}
+    unwanted = {"_build", ".git", ".venv", "__pycache__", ".ipynb_checkpoints"}
+    assert not {name for name in names if unwanted & set(name.split("/"))}
+    assert not {name for name in names if name.startswith(("build/", "dist/", "env/"))}
 
 
 def test_solutions_and_rubrics_are_not_distributed(distributions):
@@ -63,7 +65,7 @@ def test_solutions_and_rubrics_are_not_distributed(distributions):
     assert {path for path in list_files("assignments") if not path.startswith(secret)} <= sdist
 
 
-def test_a_release_requires_its_notes_and_a_tag_of_its_version(tmp_path):
+def test_a_release_requires_notes_and_a_tag_with_its_version(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
     log = tmp_path / "CHANGELOG.md"
     log.write_text("# Changes\n\n## 1.2.3\n\n## 1.2.2\n")
