@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).parents[2]
-# The Makefile has the same options, which a test checks.
+# Options of `make book`.
 BUILD = ["build", ".", "--all", "-W", "-n", "--keep-going"]
 GENERATED = ["genindex", "search", "py-modindex"]
 # The pages about the package are alike, so tests open the longest of each kind. test_package_pages
@@ -26,7 +26,7 @@ SAMPLE = [f"{PACKAGE}{name}" for name in ("index", "mixture", "mixture/Constrain
 NO_NETWORK = {"PYTHONPATH": str(Path(__file__).parent / "no_network")}
 
 
-# Open both kinds of folds. Formulas in them are fitted one animation frame later.
+# Open all folds, and wait until the formulas in them are resized, one animation frame later.
 UNFOLD = """async () => {
   for (const fold of document.querySelectorAll("main details")) fold.open = true;
   const closed = "main button.toggle-button[aria-expanded=false]";
@@ -34,7 +34,7 @@ UNFOLD = """async () => {
   for (let n = 0; n < 3; n += 1) await new Promise(requestAnimationFrame);
 }"""
 
-SMALLEST = 0.7
+SMALLEST = 0.7  # smallest scale of a formula, relative to the font size
 # List display equations that are cut off without a sign, that scroll, or that are too small, and
 # formulas that the tab key reaches although they do not scroll.
 FORMULAS = """() => {
@@ -52,19 +52,19 @@ FORMULAS = """() => {
     stops: all.filter(one => one.tabIndex === 0 && !one.matches(".cgmm-scrolls")).map(name),
   };
 }""".replace("SMALLEST", str(SMALLEST))
-# List formulas whose comma or full stop may wrap to the next line.
+# List paragraphs in which a comma or full stop after a formula may wrap to the next line.
 STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) > .math")]
   .filter(one => /^[,.;:!?)\]’]/.test(one.nextSibling?.data ?? ""))
   .map(one => one.parentElement.textContent.slice(0, 80))"""
 
 
 def pages() -> list[str]:
-    """Return the names of all pages without listings of source code; no build is needed."""
+    """Return the names of all pages, except listings of source code, without building the book."""
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
 
 
 def pages_to_visit() -> list[str]:
-    """Return the pages that tests open: all but those about the package, of which a sample."""
+    """Return the pages that tests open: all of the book, and a sample of those on the package."""
     return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 
 
@@ -79,7 +79,7 @@ def short_and_complete_editions(chapter: str, appendix: str) -> list:
 def build(project: Path) -> str:
     """Copy the sources and build as `make book` does; return its warnings and errors."""
     junk = shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__")
-    # The chapters include pieces of the package's source.
+    # The chapters show parts of the package's source code.
     for folder in ("book", "cgmm"):
         shutil.copytree(ROOT / folder, project / folder, ignore=junk)
     for name in ("_config.yml", "_toc.yml"):
@@ -115,7 +115,7 @@ class Visit:
         page.on("console", self._record_console_message)
 
     def _record_missing_file(self, request: Request) -> None:
-        # Requests that the browser aborts when it leaves a page do not count as missing.
+        # The browser aborts requests when it leaves a page; their files are not missing.
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"missing: {request.url}")
 
@@ -124,7 +124,7 @@ class Visit:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def open(self, name: str, fragment: str = "") -> Page:
-        """Open a page by its name in the table of contents, and wait until formulas are typeset."""
+        """Open a page by its name in the table of contents, and wait for typeset formulas."""
         self.page.goto((self.site / f"{name}.html").as_uri() + fragment)
         self.page.evaluate("window.MathJax?.startup?.promise.then(() => null)")
         return self.page
@@ -135,7 +135,7 @@ class Visit:
         return self.page
 
     def show(self, *, theme: str = "light", width: int = 1280) -> Page:
-        """Switch the open page to a theme and a width."""
+        """Set the theme and the width of the open page."""
         self.page.set_viewport_size({"width": width, "height": 900})
         self.page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
         return self.page
@@ -149,7 +149,7 @@ class Visit:
 def open_for_module(
     browser: Browser, site: Path, name: str, fragment: str = "", **options
 ) -> Iterator[Visit]:
-    """Yield a page that is opened once for all tests of a module."""
+    """Open a page in the body of a fixture, and close it after the last test that uses it."""
     one = Visit(browser, site, **options)
     one.open(name, fragment)
     yield one

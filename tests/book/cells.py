@@ -9,14 +9,15 @@ CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 
 
 def cells(path: Path) -> list[dict]:
+    """Return the cells of a notebook."""
     return json.loads(path.read_text(encoding="utf8"))["cells"]
 
 
 def prose(path: Path) -> str:
-    """Return all text cells."""
+    """Return the text of all Markdown cells of a notebook."""
     return "\n\n".join("".join(c["source"]) for c in cells(path) if c["cell_type"] == "markdown")
 
 
 def sources(path: Path) -> list[tuple[str, str]]:
-    """Return id and source of each code cell."""
+    """Return the id and the source of each code cell of a notebook."""
     return [(c["id"], "".join(c["source"])) for c in cells(path) if c["cell_type"] == "code"]

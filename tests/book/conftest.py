@@ -1,4 +1,4 @@
-"""Fixtures: the book, built once for all tests, and its pages opened in a browser."""
+"""Define fixtures that build the book once for all tests and open its pages in a browser."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -31,16 +31,16 @@ def built(tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="session")
 def site(built: tuple[Path, str]) -> Path:
-    """Return the folder of the built pages; warnings of the build fail a single other test."""
+    """Return the folder of the built pages, also if the build gave warnings."""
     folder, complaints = built
     if not (folder / "book/index.html").exists():
-        pytest.fail(f"there is no book to look at: {complaints}", pytrace=False)
+        pytest.fail(f"the book was not built: {complaints}", pytrace=False)
     return folder
 
 
 @pytest.fixture
 def visit(browser: Browser, site: Path) -> Iterator[Callable[..., Visit]]:
-    """Yield ``visit(name, fragment, **context)``, which opens a page in a context of its own."""
+    """Yield ``visit(name, fragment, **options)``, which opens a page in a new browser context."""
     visits = []
 
     def visit(name: str, fragment: str = "", **options) -> Visit:

@@ -1,9 +1,8 @@
 """Test that captions name only numbers that a run computes, and no colours that dark mode changes.
 
-A number in a caption or in a text alternative has to stand in the figure's own cell, where it is
-drawn or asserted, or in what a cell of the same section computes or prints; those are run again by
-every test of the chapters. So a number that drifts from its data fails in a cell, and one that was
-only typed fails here, unless another number of the section is the same by chance.
+Each number in a caption or text alternative must occur in the source or the output of a cell in the
+same section of the chapter. Tests of the chapters run these cells again, and fail if a number has
+changed. A number that occurs in no cell fails here.
 """
 
 import json
@@ -26,12 +25,12 @@ NAMES = re.compile(
 )
 # Dark mode inverts the lightness of a figure, so black lines become white.
 LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\b")
-# Phrases in which light is not a colour.
+# Figures whose captions use "light" for lamps, not for a colour.
 OF_LAMPS = {("12_rca", "fig-lamps")}
 
 
 class FigureText(NamedTuple):
-    """Caption and text alternative of a figure, and the numbers that cells of its section show."""
+    """Caption and text alternative of a figure, and the numbers in the cells of its section."""
 
     chapter: str
     cell: str
@@ -41,9 +40,9 @@ class FigureText(NamedTuple):
 
 
 def read_figures(path: Path) -> Iterator[FigureText]:
+    """Yield the texts of the figures of a chapter."""
     for section in cells_by_section(cells(path)):
-        texts = [text for cell in section for text in computed_numbers(cell)]
-        known = {number for text in texts for number in parse_numbers(text)}
+        known = parse_numbers("\n".join(map(source_and_output, section)))
         for cell in section:
             about = cell["metadata"].get("mystnb", {})
             alt, figure = about.get("image", {}).get("alt", ""), about.get("figure", {})
@@ -54,7 +53,7 @@ def read_figures(path: Path) -> Iterator[FigureText]:
 
 
 def cells_by_section(cells: list[dict]) -> Iterator[list[dict]]:
-    """Return, for each section of a chapter, its code cells."""
+    """Yield the code cells of each section of a chapter."""
     section: list[dict] = []
     for cell in cells:
         if cell["cell_type"] == "code":
@@ -65,16 +64,16 @@ def cells_by_section(cells: list[dict]) -> Iterator[list[dict]]:
     yield section
 
 
-def computed_numbers(cell: dict) -> Iterator[str]:
+def source_and_output(cell: dict) -> str:
     """Return the source of a cell and its printed output."""
-    yield "".join(cell["source"])
+    lines = list(cell["source"])
     for output in cell["outputs"]:
-        yield "".join(output.get("text", ()))
-        yield "".join(output.get("data", {}).get("text/plain", ()))
+        lines += ["\n", *output.get("text", ()), *output.get("data", {}).get("text/plain", ())]
+    return "".join(lines)
 
 
 def parse_numbers(text: str) -> set[float]:
-    """Return the numbers of a text; a percentage also as a share."""
+    """Return the numbers in a text; "25 %" gives both 25 and 0.25."""
     found = set()
     for one in NUMBER.findall(text):
         value = float(re.sub(r"[,_% ]", "", one))
@@ -83,13 +82,13 @@ def parse_numbers(text: str) -> set[float]:
 
 
 def unsourced_numbers(shown: FigureText) -> list[str]:
-    """Return the numbers of a caption that no cell of the section shows."""
+    """Return the numbers in a figure's texts that occur in no cell of its section."""
     text = NAMES.sub("", shown.text)
     return [one.strip(", ") for one in NUMBER.findall(text) if not parse_numbers(one) & shown.known]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_numbers_in_captions_come_from_the_run(path):
+def test_numbers_in_captions_occur_in_cells_of_the_section(path):
     found = [(figure.cell, unsourced_numbers(figure)) for figure in read_figures(path)]
     missing = {cell: numbers for cell, numbers in found if numbers}
     assert missing == {}, "assert these numbers in a cell of the figure's section"

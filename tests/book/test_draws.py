@@ -14,13 +14,14 @@ from cgmm.metrics.uncertainty import FEWEST_DRAWS
 
 SEEDS = {"s", "seed", "draw"}
 
+# Cells that loop over few seeds but compare no methods, and the reason.
 NO_COMPARISON = {
     ("10_gibbs_and_mean_field", "frozen"): "three chains from one network, shown one by one",
 }
 
 
 def list_loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Return target and iterable of each loop; a loop over itertools.product counts as several."""
+    """Yield target and iterable of each loop; a loop over itertools.product counts as several."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.comprehension):
             match node.target, node.iter:
@@ -30,32 +31,29 @@ def list_loops(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
                     yield whole
 
 
-def names(tree: ast.AST) -> set[str]:
+def list_variables(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
-def short_ranges(tree: ast.AST) -> Iterator[int]:
-    """Return n of each range(n) that is too short for a comparison of methods."""
+def find_short_ranges(tree: ast.AST) -> Iterator[int]:
+    """Yield n of each range(n) that has too few seeds to compare methods."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name("range"), args=[ast.Constant(int(n))]):
-                if n < FEWEST_DRAWS:
-                    yield n
+            case ast.Call(ast.Name("range"), [ast.Constant(int(n))]) if n < FEWEST_DRAWS:
+                yield n
 
 
 def list_complaints(source: str) -> list[str]:
-    """Return messages for short loops over seeds and standard errors computed by hand."""
+    """Return messages about loops over few seeds and standard errors computed by hand."""
     tree = ast.parse(source)
     faults = [
-        f"{n} draws, of {FEWEST_DRAWS} at least"
+        f"{n} draws instead of at least {FEWEST_DRAWS}"
         for target, over in list_loops(tree)
-        if names(target) & SEEDS
-        for n in short_ranges(over)
+        if list_variables(target) & SEEDS
+        for n in find_short_ranges(over)
     ]
     by_hand = [n for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg == "ddof"]
-    return faults + ["an error reckoned by hand: cgmm.metrics.paired_difference has it"] * len(
-        by_hand
-    )
+    return faults + ["a standard error without cgmm.metrics.paired_difference"] * len(by_hand)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

@@ -8,8 +8,8 @@ from cells import CHAPTERS, sources
 SHOWN = {"table", "source", "Explorer", "LiveFigure"}
 
 
-def lost_outputs(source: str) -> list[str]:
-    """Return calls whose value should be shown but that are not the last statement."""
+def find_lost_outputs(source: str) -> list[str]:
+    """Return calls that return something to show but are not the last statement of their cell."""
     return [
         ast.unparse(one.value.func)
         for one in ast.parse(source).body[:-1]
@@ -19,12 +19,12 @@ def lost_outputs(source: str) -> list[str]:
     ]
 
 
-def test_lost_outputs_finds_a_table_before_a_print():
-    assert lost_outputs("plot.table([], [])\nprint(1)") == ["plot.table"]
-    assert lost_outputs("print(1)\nplot.table([], [])") == []
+def test_a_table_before_a_print_is_found():
+    assert find_lost_outputs("plot.table([], [])\nprint(1)") == ["plot.table"]
+    assert find_lost_outputs("print(1)\nplot.table([], [])") == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_no_cell_of_a_chapter_loses_an_output(path):
-    found = {key: calls for key, source in sources(path) if (calls := lost_outputs(source))}
+    found = {key: calls for key, source in sources(path) if (calls := find_lost_outputs(source))}
     assert not found, f"{path.stem}: put the call last in its cell"

@@ -5,7 +5,7 @@ import re
 import pytest
 from built_book import ROOT, open_for_module
 
-LETTERS = """() => [...document.fonts].filter(one => one.status === "loaded")
+LOADED_FONTS = """() => [...document.fonts].filter(one => one.status === "loaded")
   .map(one => one.family.replaceAll('"', ""))"""
 
 
@@ -35,33 +35,31 @@ def test_all_fonts_are_bundled_with_the_book(reader):
     """Every font family is bundled, so that pages look the same on every system."""
     page = reader.show()
     page.evaluate("document.fonts.ready.then(() => null)")
-    assert {"Source Serif 4", "Source Sans 3", "Source Code Pro"} <= set(page.evaluate(LETTERS))
+    used = {"Source Serif 4", "Source Sans 3", "Source Code Pro"}
+    assert used <= set(page.evaluate(LOADED_FONTS))
     families = page.evaluate(
         """() => [...new Set([...document.querySelectorAll("body *")]
              .filter(one => !one.closest("mjx-container"))
              .map(one => getComputedStyle(one).fontFamily.split(",")[0].replaceAll('"', "")))]"""
     )
-    # This page shows the icons of boxes.
-    bundled = {"Source Serif 4", "Source Sans 3", "Source Code Pro", "Font Awesome 6 Free"}
-    assert set(families) <= bundled
+    # Font Awesome draws the icons of boxes on this page.
+    assert set(families) <= used | {"Font Awesome 6 Free"}
     fonts = list((ROOT / "book/_static/fonts").iterdir())
     assert "LICENSE.txt" in [path.name for path in fonts]
     assert sum(path.stat().st_size for path in fonts) < 250_000
 
 
 def test_the_footer_has_version_date_and_citation(reader):
-    page = reader.page
-    foot = page.locator(".cgmm-foot")
-    assert re.match(
-        r"Version \d+\.\d+\.\d+, built on \d+ \w+ 20\d\d\.$", foot.locator("p").first.inner_text()
-    )
+    foot = reader.page.locator(".cgmm-foot")
+    version = r"Version \d+\.\d+\.\d+, built on \d+ \w+ 20\d\d\."
+    assert re.fullmatch(version, foot.locator("p").first.inner_text())
     foot.locator("summary").click()
     entry = foot.locator("pre").inner_text()
     assert "title     = {2. EM as a lower bound}" in entry
     assert "booktitle = {Gaussian Mixtures with Side Information}" in entry
     assert foot.locator("button.copybtn").count() == 1
-    # The address for error reports is a setting that is empty in this build.
-    assert page.locator(".cgmm-report").count() == 0
+    # The button for error reports is left out, because their address is not set in this build.
+    assert reader.page.locator(".cgmm-report").count() == 0
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_the_html_head_describes_the_page(site, name):
 
 # ---------------------------------------------------------------------------- the column
 
-# Return the right edges of the elements of the text column.
+# Return the right edges of the elements in the text column by kind.
 RIGHT_ENDS = """() => {
   const inside = `.admonition, details, li, dd, td, th, .cgmm-live, .cgmm-explorer, figure,
     .cgmm-foot, .cgmm-work`;
@@ -94,7 +92,7 @@ RIGHT_ENDS = """() => {
 }"""
 
 
-def test_text_boxes_code_and_figures_end_at_one_edge(reader):
+def test_paragraphs_boxes_code_and_figures_have_the_same_right_edge(reader):
     ends = reader.show(width=1280).evaluate(RIGHT_ENDS)
     assert all(ends.values()), ends
     assert len({edge for some in ends.values() for edge in some}) == 1, ends
@@ -117,7 +115,7 @@ def test_text_column_is_centred_on_pages_without_contents(reader):
     assert abs(box["x"] - (820 - box["x"] - box["width"])) <= 1
 
 
-# Proofs have neither rule nor title, because the fold around them has both.
+# Proofs are left out: the fold around them has the border and the title.
 COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
 .filter(one => parseFloat(getComputedStyle(one).borderLeftWidth)).map(one => {
   const title = one.querySelector(".admonition-title");
@@ -128,7 +126,7 @@ COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_boxes_and_inline_code_have_the_colours_of_the_book(visit, theme):
-    """Boxes have rules of the book's palette, titles without bar or icon, and plain code."""
+    """Borders have colours of the palette, titles no bar or icon, and code the colour of text."""
     page = visit("book/07_cannot_links").show(theme=theme)
     names = ["info", "primary", "warning", "danger", "text-muted", "border"]
     known = page.evaluate(

@@ -1,4 +1,4 @@
-"""Test the size of the site in bytes, and that compression lost nothing."""
+"""Test that the site is small in bytes, and that compressing its files loses nothing."""
 
 import io
 import json
@@ -14,20 +14,20 @@ from PIL import Image
 
 from cgmm.plot import svg
 
-MOST = 30e6
+MOST_BYTES = 30e6
 EDITIONS = {"cgmm.pdf", "cgmm.epub"}
 
 
 def test_the_size_of_the_site_is_bounded(site):
-    """Uncompressed the site has 73 MB, 26 MB of which are notebooks with outputs."""
+    """The limit is 30 MB; without compression the site has 73 MB."""
     files = [path for path in site.rglob("*") if path.is_file() and path.name not in EDITIONS]
     of = {path.relative_to(site).as_posix(): path.stat().st_size for path in files}
-    assert sum(of.values()) < MOST, sorted(of.items(), key=lambda one: -one[1])[:20]
+    assert sum(of.values()) < MOST_BYTES, sorted(of.items(), key=lambda one: -one[1])[:20]
     assert not [name for name in of if name.endswith(".map")]
 
 
 def test_icon_font_has_exactly_the_icons_that_pages_use(site):
-    """The complete font, which each page would load, has 2,000 icons and 156 kB."""
+    """The complete font would add 156 kB to each page."""
     fonts = list((site / "_static/vendor/fontawesome").rglob("*.*ff*"))
     assert [path.name for path in fonts] == ["fa-solid-900.woff"]
     assert fonts[0].stat().st_size < 5_000
@@ -74,7 +74,7 @@ def test_a_compressed_figure_has_the_same_pixels(browser):
         shown.append(np.asarray(Image.open(io.BytesIO(page.screenshot())), dtype=int))
     page.close()
     assert np.ptp(shown[0]) > 100
-    # Products in another order are rounded differently, so edges of letters may differ slightly.
+    # Coordinates are rounded differently in the two files, so edges of letters may differ a little.
     assert np.abs(shown[0] - shown[1]).max() <= 2
     assert " transform" not in re.findall(r'<use href="#\w+" x="[\d.]+"[^>]*>', after)[-1]
     assert "scale(0.015625)" in before

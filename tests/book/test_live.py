@@ -47,12 +47,12 @@ def open_in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
     try:
         yield open_chapter
     finally:
-        server.terminate()  # The process group includes the kernels.
+        server.terminate()  # The server stops its kernels.
         server.wait(60)
 
 
 def lab_environment(home: Path) -> dict[str, str]:
-    """Return an environment with folders in place of the user's home; every cell is rendered."""
+    """Return variables that keep JupyterLab's files in ``home`` and make it render every cell."""
     tracker = home / "config/lab/user-settings/@jupyterlab/notebook-extension"
     tracker.mkdir(parents=True)
     whole = json.dumps({"windowingMode": "none"})
@@ -62,7 +62,7 @@ def lab_environment(home: Path) -> dict[str, str]:
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "IPYTHONDIR": str(home / "ipython"),
-        # `make lab` does the same.
+        # `make lab` uses this folder of settings, too.
         "JUPYTER_CONFIG_PATH": str(ROOT / "tools/lab"),
     }
 

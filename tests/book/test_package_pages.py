@@ -14,7 +14,7 @@ from built_book import PACKAGE, pages
 import cgmm
 
 PAGES = [name for name in pages() if name.startswith(PACKAGE)]
-# Methods of these classes and of Python's own are documented elsewhere.
+# Base classes of scikit-learn whose methods have no entries on our pages.
 ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
 REQUEST = re.compile(r"set_\w+_request")
 CLASSES = [
@@ -27,11 +27,17 @@ CLASSES = [
 
 @cache
 def parse_page(path: Path) -> BeautifulSoup:
+    """Parse the HTML of a page once for all tests."""
     return BeautifulSoup(path.read_text(encoding="utf8"), "html.parser")
 
 
+def parse_page_of_class(site: Path, name: str) -> BeautifulSoup:
+    """Parse the page of a class, e.g. cgmm.mixture.ConstrainedGaussianMixture."""
+    return parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+
+
 def public_members(cls: type) -> set[str]:
-    """Return methods and properties that this package or scikit-learn defines."""
+    """Return the public methods and properties that this package or scikit-learn defines."""
     found = [one for one in inspect.classify_class_attrs(cls) if one.kind != "data"]
     return {
         name for name, _, of, _ in found
@@ -49,14 +55,16 @@ def empty_descriptions(article: Tag) -> list[str]:
     items = [
         item for field in fields for item in field.select("ul.simple > li, ol > li") or [field]
     ]
-    unsaid = [
-        one for one in [*fields, *items] if not text_of(one) or one.select("li:empty, ol:empty")
-    ]
-    dashed = [item for item in items if re.search(r"–\s*$", item.get_text())]
-    return [" ".join(one.get_text().split()) for one in [*entries, *unsaid, *dashed]]
+    # An item without a description is empty or ends in the dash after its name and type.
+    empty = [
+        one for one in [*fields, *items]
+        if not text_of(one) or text_of(one).endswith("–") or one.select("li:empty, ol:empty")
+    ]  # fmt: skip
+    return [" ".join(one.get_text().split()) for one in [*entries, *empty]]
 
 
 def text_of(element: Tag) -> str:
+    """Return the text of an element without white space around it."""
     return element.get_text(strip=True)
 
 
@@ -69,15 +77,15 @@ def test_no_description_is_empty(site):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_every_public_method_has_its_entry(site, name):
+def test_every_public_method_has_its_entry_and_a_row_in_the_table(site, name):
     subpackage, _, short = name.rpartition(".")
     cls = getattr(import_module(subpackage), short)
-    page = parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+    page = parse_page_of_class(site, name)
     entries = {entry["id"] for entry in page.select("dl.py > dt[id]")}
     assert entries >= {name, *(f"{name}.{member}" for member in public_members(cls))}
-    table = {link["href"].rpartition(".")[2] for link in page.select("table a.internal")}
+    linked = {link["href"].rpartition(".")[2] for link in page.select("table a.internal")}
     methods = {one for one in public_members(cls) if inspect.isroutine(getattr(cls, one))}
-    assert table >= methods
+    assert linked >= methods
     if hasattr(cls, "get_params"):
         assert page.select("a[href$='sklearn.base.BaseEstimator.html']")
 
@@ -85,7 +93,7 @@ def test_every_public_method_has_its_entry(site, name):
 # ------------------------------------------------------------------------------ in a browser
 
 
-def test_old_addresses_redirect_to_new_pages(visit, site):
+def test_addresses_on_the_former_api_page_redirect_to_new_pages(visit, site):
     page = visit("book/api/numerics").page
     for old, new in [
         ("", "api/index.html"),
@@ -96,13 +104,13 @@ def test_old_addresses_redirect_to_new_pages(visit, site):
         page.wait_for_url(f"**/book/{new}")
 
 
-def test_old_page_lists_its_entries_without_scripts(visit):
+def test_the_former_api_page_links_to_entries_when_scripts_are_off(visit):
     page = visit("book/api", java_script_enabled=False).page
     link = page.locator("[id='cgmm.mixture.em'] a")
     assert link.get_attribute("href") == "api/mixture.html#cgmm.mixture.em"
 
 
-def test_old_page_has_each_anchor_once(site):
+def test_the_former_api_page_has_each_anchor_once(site):
     anchors = [one["id"] for one in parse_page(site / "book/api.html").select("[id]")]
     assert len(anchors) > 500
     assert len(anchors) == len(set(anchors))
@@ -120,7 +128,7 @@ def test_source_pages_link_to_existing_entries(site):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_page_of_a_class_begins_with_a_sentence_and_folds_parameters(site, name):
-    page = parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
+    page = parse_page_of_class(site, name)
     first = page.select_one("article h1").find_next_sibling()
     assert first.name == "p"
     assert first.get_text(strip=True).endswith(".")

@@ -18,8 +18,8 @@ AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
 COLOURS = ["color-contrast", "link-in-text-block"]
 OF_COLOURS = {"runOnly": COLOURS}
 OF_STRUCTURE = {"rules": {rule: {"enabled": False} for rule in COLOURS}}
-# One word for each style suffices, so remove elements whose style, including that of children, has
-# occurred before, in light or in dark.
+# One element for each style suffices to check contrasts, so remove elements whose styles in both
+# themes, including those of their children, have occurred before.
 KEEP_ONE_OF_EACH_LOOK = """() => {
   const looks = new Map(), seen = new Set();
   const look = (one, around, ground) => {
@@ -42,8 +42,8 @@ KEEP_ONE_OF_EACH_LOOK = """() => {
   };
   keep(document.body);
 }"""
-# A formula has thousands of elements that axe need not check, so a word in its colours replaces it.
-# A second call restores what was removed.
+# Replace each formula by a word, because axe would check its thousands of elements; a second call
+# restores the formulas.
 STAND_IN = """() => {
   if (window.formulas) {
     for (const [word, formula] of window.formulas) word.replaceWith(formula);
@@ -57,7 +57,7 @@ STAND_IN = """() => {
     return [word, formula];
   });
 }"""
-# Focus each fold; report those that cannot have the focus or do not open when clicked.
+# Return the folds that cannot have the focus, or do not open or close when clicked.
 TURN_EACH = """([folds, isOpen]) => {
   const open = new Function("fold", `return ${isOpen}`);
   return [...document.querySelectorAll(folds)].filter(fold => {
@@ -73,14 +73,14 @@ FOLDS = [
     ("main button.toggle-button", "fold.getAttribute('aria-expanded') === 'true'"),
 ]
 
-# Report for each toggle whether it lies within its visible box.
+# Return the boxes whose toggle button is not visible within them.
 HIDDEN = """() => [...document.querySelectorAll(".admonition.toggle")].filter(box => {
   const inside = box.getBoundingClientRect(), button = box.querySelector("button.toggle-button");
   const at = button.getBoundingClientRect();
   return !at.height || at.top < inside.top - 1 || at.bottom > inside.bottom + 1
     || at.right > inside.right + 1;
 }).map(box => box.innerText.slice(0, 50))"""
-# List the elements of the margin, each with the end of the text that it belongs to.
+# Return the positions of all elements in the margin and of the text beside each.
 MARGIN = """() => [...document.querySelectorAll(".cgmm-work, figure.margin-caption figcaption")]
   .map(one => {
     const text = one.parentElement.querySelector(":scope > :is(p, ul, ol), img, svg");
@@ -100,6 +100,7 @@ QUICK = {"07_cannot_links", "12_rca"}
 
 
 def is_slow(name: str) -> bool:
+    """Return whether only `-m slow` opens this page."""
     return bool(re.match(r"book/\d\d_", name)) and Path(name).name not in QUICK
 
 
@@ -147,7 +148,7 @@ def test_every_image_has_alternative_text(open_page):
 
 
 def axe_violations(page, rules):
-    """Return the violations of these rules that axe finds."""
+    """Return a message for each violation of these rules that axe finds."""
     violations = Axe().run(page, options=AXE_OPTIONS | rules).response["violations"]
     return [
         f"{violation['id']} at {node['target']}: {node.get('failureSummary')}"
@@ -166,12 +167,8 @@ def test_axe_finds_no_violation(open_page):
     assert not found, "\n".join(found)
 
 
-# Widths of a small phone, of a screen at 200 % zoom, and of a larger phone.
-WIDTHS = [340, 640, 390]
-
-
 def test_page_fits_phones_and_200_percent_zoom(open_page):
-    for width in WIDTHS:
+    for width in (340, 640, 390):  # a small phone, a screen at 200 % zoom, a larger phone
         overflow = open_page.show(width=width).evaluate(
             """async () => {
               for (let n = 0; n < 2; n += 1) await new Promise(requestAnimationFrame);
@@ -213,15 +210,13 @@ def test_formulas_fit_a_phone_or_show_that_they_scroll(open_page):
 
 
 def test_the_size_of_a_chapter_is_bounded(open_page):
-    """The size counts figures in one of their two colours, and everything loaded so far."""
+    """The size includes every file requested so far; figures count in one theme only."""
     asked = {Path(unquote(urlparse(url).path)) for url in open_page.requests if url[:5] == "file:"}
     assert sum(path.stat().st_size for path in asked) < MOST_OF_A_PAGE
 
 
 def test_folds_open_by_keyboard(open_page):
-    """Every fold can have the focus, and a key opens the first one of each kind. Motion is off,
-    because colours that fade in have too little contrast for a moment.
-    """
+    """Every fold can have the focus, and the first one of each kind opens by a key."""
     page = open_page.show()
     for kind, is_open in FOLDS:
         for fold in page.locator(kind).all()[:1]:
@@ -230,6 +225,7 @@ def test_folds_open_by_keyboard(open_page):
             page.keyboard.press("Enter")
             assert fold.evaluate(f"fold => {is_open}") != before
         assert page.evaluate(TURN_EACH, [kind, is_open]) == []
+    # Colours that fade in would have too little contrast for a moment.
     assert page.evaluate("document.getAnimations().map(one => one.animationName)") == []
 
 
@@ -259,7 +255,7 @@ def test_live_figures_respond_to_arrow_keys(open_page):
 
 
 def test_contrasts_suffice_in_both_themes(open_page):
-    """Contrasts suffice in light and dark. This test is the last, because it changes the page."""
+    """This test must be the last of a page, because it removes elements."""
     page, found = open_page.show(), []
     page.evaluate(STAND_IN)
     page.evaluate(KEEP_ONE_OF_EACH_LOOK)

@@ -36,7 +36,7 @@ def test_chapters_have_three_questions_before_the_exercises(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_answer_is_folded(path):
-    """Answers are folded on the page and in JupyterLab."""
+    """Solutions, proofs and answers to guesses are folded on the page and in JupyterLab."""
     text = prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
@@ -71,7 +71,7 @@ def test_choosing_an_option_shows_its_feedback(chapter):
 
 
 def test_read_pages_are_marked_on_the_next_visit(chapter):
-    """The marks also appear on another open page, and after the page is opened again."""
+    """The mark also appears on another open page, and after a reload."""
     page, index = chapter.page, chapter.page.context.new_page()
     index.goto((chapter.site / "book/index.html").as_uri())
     button = page.get_by_role("button", name="I have read this chapter")
@@ -105,7 +105,7 @@ def test_answers_in_the_decision_chart_are_links(visit, site, width):
 
 @pytest.mark.parametrize("name", ["book/01_mixtures", "book/09_soft_preferences"])
 def test_options_have_accessible_names(visit, name):
-    """A formula alone gives a button no name: MathJax hides its drawing from screen readers."""
+    """A button needs words besides a formula, which MathJax hides from screen readers."""
     options = visit(name).page.locator(".cgmm-question > ol button")
     assert options.count() == 9
     for option in options.all():

@@ -6,13 +6,17 @@ import re
 from pathlib import Path
 
 import numpy as np
-from built_book import GENERATED, pages_to_visit
+import pytest
+from built_book import pages_to_visit
 from PIL import Image
 
 from cgmm.datasets import vertical_classes
 
-CHAPTERS = [name for name in pages_to_visit() if name not in GENERATED]
-WITH_EXPLORERS = [name for name in CHAPTERS if re.match(r"book/\d\d_", name)]
+
+@pytest.fixture(scope="module")
+def texts(site):
+    """Return the HTML of each page by its name."""
+    return {name: (site / f"{name}.html").read_text("utf8") for name in pages_to_visit()}
 
 
 def test_the_book_builds_without_a_warning(built):
@@ -20,23 +24,23 @@ def test_the_book_builds_without_a_warning(built):
 
 
 def test_the_build_makes_no_network_request(built):
-    # The folder beside a build made before the tests (CGMM_BOOK) holds its log.
+    # For a build made before the tests (CGMM_BOOK), CGMM_NETWORK_LOG names its log.
     log = Path(os.environ.get("CGMM_NETWORK_LOG", built[0].parents[1] / "network.log"))
     assert log.read_text(encoding="utf8") == ""
 
 
-def test_no_id_occurs_twice_on_a_page(site):
-    """A link to an id that occurs twice would lead to the first of them."""
+def test_no_id_occurs_twice_on_a_page(texts):
+    """A browser follows a link to the first element with an id, so a second one is not reached."""
     twice = {}
-    for name in CHAPTERS:
-        ids = re.findall(r' id="([^"]+)"', (site / f"{name}.html").read_text(encoding="utf8"))
+    for name, text in texts.items():
+        ids = re.findall(r' id="([^"]+)"', text)
         if found := {one for one in ids if ids.count(one) > 1}:
             twice[name] = found
     assert twice == {}
 
 
 def test_figures_have_dark_versions(visit):
-    """Line figures have their own dark colours on the page's background, without a CSS filter."""
+    """Line figures have a second file with dark colours, so no CSS filter inverts them."""
     page = visit("book/02_em", color_scheme="dark").page
     shown = page.locator("figure img.only-dark:visible")
     style = "image => [getComputedStyle(image).filter, getComputedStyle(image).backgroundColor]"
@@ -44,7 +48,7 @@ def test_figures_have_dark_versions(visit):
     for figure in shown.all():
         assert figure.get_attribute("src").endswith(".svg#dark")
         assert figure.evaluate(style) == ["none", "rgba(0, 0, 0, 0)"]
-    # Text is light in the dark theme.
+    # The background is dark, and the text is light.
     shown.first.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     pixels = np.asarray(Image.open(io.BytesIO(shown.first.screenshot())).convert("L"))
@@ -55,14 +59,14 @@ def test_figures_have_dark_versions(visit):
 # ----------------------------------------------------------------------------- explorers
 
 
-def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
+def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site, texts):
     """Frames have at least 1.5 times as many pixels as their width on the page.
 
     It is 704 at most, or 480 if the frame has one panel.
     """
-    for name in WITH_EXPLORERS:
-        text = (site / f"{name}.html").read_text(encoding="utf8")
-        assert re.search(r'class="[^"]*cgmm-(explorer|live)\b', text), name
+    for name, text in texts.items():
+        is_chapter = re.match(r"book/\d\d_", name)
+        assert not is_chapter or re.search(r'class="[^"]*cgmm-(explorer|live)\b', text), name
         frames = re.findall(
             r'<img class="cgmm-explorer-frame( cgmm-narrow)?"[^>]* width="(\d+)"', text
         )
@@ -72,10 +76,9 @@ def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site):
         assert all((site / one).exists() for one in re.findall(r"_images/frames/[\w.]+", text))
 
 
-def test_live_figures_of_one_mode_share_a_script(site):
+def test_live_figures_of_one_mode_share_a_script(site, texts):
     modes = set()
-    for name in CHAPTERS:
-        text = (site / f"{name}.html").read_text(encoding="utf8")
+    for name, text in texts.items():
         assert "function liveFigure" not in text, name
         modes |= (here := set(re.findall(r'class="cgmm-live"[^>]* data-mode="(\w+)"', text)))
         for mode in here:
@@ -85,7 +88,7 @@ def test_live_figures_of_one_mode_share_a_script(site):
 
 
 def test_live_figure_of_the_home_page_is_visible_without_scrolling(visit):
-    """With two links the cut keeps its direction, and with three it turns."""
+    """With two must-links the components stay level, and with three they are upright."""
     page = visit("book/index").page
     live = page.locator(".cgmm-live")
     box = live.locator(".cgmm-live-main").bounding_box()
@@ -101,18 +104,16 @@ def test_live_figure_of_the_home_page_is_visible_without_scrolling(visit):
     assert status.inner_text().endswith("3 relations: upright by 3.5 nats.")
 
 
-def test_no_image_has_two_loading_attributes(site):
-    for name in pages_to_visit():
-        text = (site / f"{name}.html").read_text(encoding="utf8")
+def test_no_image_has_two_loading_attributes_and_the_default_theme_is_light(texts):
+    for name, text in texts.items():
         assert not re.search(r"<img [^>]*loading=[^>]*loading=", text), name
         # Without scripts a page has the colours of the light theme.
         assert re.search(r'<html [^>]*data-theme="light"', text), name
 
 
-def test_numbers_in_tables_use_the_minus_sign_and_zero_has_none(site):
+def test_negative_numbers_in_tables_have_a_minus_sign_and_zeros_have_none(texts):
     n_numbers, wrong = 0, {}
-    for name in CHAPTERS:
-        text = (site / f"{name}.html").read_text(encoding="utf8")
+    for name, text in texts.items():
         for table in re.findall(r'<table class="cgmm-table.*?</table>', text, re.DOTALL):
             words = re.sub(r"<[^>]+>", " ", table).split()
             n_numbers += sum(bool(re.match(r"−?\d", word)) for word in words)

@@ -11,17 +11,17 @@ import pytest
 from built_book import ROOT
 from cells import CHAPTERS, prose, sources
 
-# The worked case has exercises, too.
+# The pathologist's case also has exercises.
 WITH_EXERCISES = [*CHAPTERS, ROOT / "book/pathologist_case.ipynb"]
 EXERCISE = re.compile(r"^:{3,}\{exercise\} *(.*)\n:label: (\S+)$", re.MULTILINE)
 SOLUTION = re.compile(r"^(:{3,})\{solution\} (\S+)\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# Run the cells of the chapter, and then each solution on a copy of their names.
+# Run the cells of a chapter, and then each solution with a copy of the variables that they define.
 RUN = """
 import contextlib, io, json, sys, matplotlib
 matplotlib.use("Agg")
 from cgmm import explore
-# Explorers draw all that they can show, which no solution asks for.
+# Do not draw the frames of explorers, because no solution uses them.
 explore.Explorer = lambda *given, **named: None
 cells, solutions = json.load(sys.stdin)
 names = {"__name__": "__main__"}
@@ -41,7 +41,7 @@ print(json.dumps(failed))
 
 
 def read_solutions(path: Path) -> list[tuple[str, str]]:
-    """Return label and code of each solution that has code."""
+    """Return the label and the code of each solution that has code."""
     found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(prose(path)))
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 

@@ -1,4 +1,4 @@
-"""Test that lists of the project agree: table of contents, pages of the package, versions."""
+"""Test that the table of contents lists all pages, and that all files state the same versions."""
 
 import re
 import tomllib
@@ -31,7 +31,7 @@ def read_pinned_versions() -> dict[str, str]:
 
 
 def list_required_packages(wanted: list[Requirement]) -> Iterator[Requirement]:
-    """Return these requirements and, recursively, those of the packages installed for them."""
+    """Yield these requirements and, recursively, those of the installed packages they name."""
     waiting, visited = list(wanted), set()
     while waiting:
         one = waiting.pop()
@@ -47,7 +47,7 @@ def list_required_packages(wanted: list[Requirement]) -> Iterator[Requirement]:
 
 
 def test_pinned_versions_are_those_that_the_ranges_need():
-    """Check without a network that the pins are those that `make lock` would write."""
+    """Check, without a network, that `make lock` would pin the same packages."""
     pinned, reached = read_pinned_versions(), set()
     for need in list_required_packages(RANGES):
         name = canonicalize_name(need.name)
@@ -56,7 +56,7 @@ def test_pinned_versions_are_those_that_the_ranges_need():
     assert reached == set(pinned)
 
 
-def test_every_chapter_is_in_the_table_of_contents():
+def test_the_table_of_contents_lists_exactly_the_existing_pages():
     folders = [ROOT / "book", *(ROOT / "book/api").glob("**")]
     files = [path for folder in folders for path in folder.iterdir()]
     sources = [path for path in files if path.suffix in {".md", ".ipynb"}]
@@ -64,7 +64,7 @@ def test_every_chapter_is_in_the_table_of_contents():
     assert sorted(there) == sorted(parse_toc_yaml(ROOT / "_toc.yml"))
 
 
-def test_one_version_is_named_everywhere():
+def test_all_files_name_the_same_version_of_the_package():
     version = PROJECT["version"]
     assert cgmm.__version__ == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf8")

@@ -1,6 +1,6 @@
 """Block the network in every Python process that starts with this folder on PYTHONPATH.
 
-What somebody tried to reach is refused, and written to the file that CGMM_NETWORK_LOG names.
+Each attempt to reach another host raises an error and is logged in the file CGMM_NETWORK_LOG.
 """
 
 import os
@@ -11,12 +11,12 @@ LOOKED_UP = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr
 
 
 def refuse(event: str, arguments: tuple) -> None:
-    """Refuse network events, as an audit hook, which code cannot remove again."""
+    """Raise an error on network events; Python cannot remove this audit hook again."""
     if event in LOOKED_UP:
         host = arguments[0]
     elif event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
         address = arguments[1]
-        # A path in the file system, or no address: the connection was refused earlier.
+        # Other addresses are files (Unix sockets), or missing (the socket is already connected).
         host = address[0] if isinstance(address, tuple) else None
     else:
         return
