@@ -58,14 +58,14 @@ STRANDED = r"""() => [...document.querySelectorAll(".bd-article :is(p, li, dd) >
   .map(one => one.parentElement.textContent.slice(0, 80))"""
 
 
-def pages() -> list[str]:
+def list_pages() -> list[str]:
     """Return the names of all pages, except listings of source code, without building the book."""
     return [*sorted(parse_toc_yaml(ROOT / "_toc.yml")), *GENERATED]
 
 
 def pages_to_visit() -> list[str]:
     """Return the pages that tests open: all of the book, and a sample of those on the package."""
-    return [name for name in pages() if not name.startswith(PACKAGE) or name in SAMPLE]
+    return [name for name in list_pages() if not name.startswith(PACKAGE) or name in SAMPLE]
 
 
 def short_and_complete_editions(chapter: str, appendix: str) -> list:

@@ -8,16 +8,17 @@ from built_book import ROOT
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 
 
-def cells(path: Path) -> list[dict]:
+def read_cells(path: Path) -> list[dict]:
     """Return the cells of a notebook."""
     return json.loads(path.read_text(encoding="utf8"))["cells"]
 
 
-def prose(path: Path) -> str:
+def read_prose(path: Path) -> str:
     """Return the text of all Markdown cells of a notebook."""
-    return "\n\n".join("".join(c["source"]) for c in cells(path) if c["cell_type"] == "markdown")
+    texts = [c["source"] for c in read_cells(path) if c["cell_type"] == "markdown"]
+    return "\n\n".join(map("".join, texts))
 
 
-def sources(path: Path) -> list[tuple[str, str]]:
+def read_code_cells(path: Path) -> list[tuple[str, str]]:
     """Return the id and the source of each code cell of a notebook."""
-    return [(c["id"], "".join(c["source"])) for c in cells(path) if c["cell_type"] == "code"]
+    return [(c["id"], "".join(c["source"])) for c in read_cells(path) if c["cell_type"] == "code"]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pytest
 from built_book import ROOT
-from cells import cells
+from cells import read_cells
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
-EVERY = [cell for path in CHAPTERS for cell in cells(path)]
+EVERY = [cell for path in CHAPTERS for cell in read_cells(path)]
 NUMBER = re.compile(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?: ?%)?")
 # Numbers that name parts of a paper: Figure 5, eq. (3.2), data sets 1 and 2.
 NAMES = re.compile(
@@ -26,13 +26,12 @@ NAMES = re.compile(
 # Dark mode inverts the lightness of a figure, so black lines become white.
 LIGHTNESS = re.compile(r"\b(?:black|white|dark|darker|light|lighter|pale|paler)\b")
 # Figures whose captions use "light" for lamps, not for a colour.
-OF_LAMPS = {("12_rca", "fig-lamps")}
+OF_LAMPS = {"fig-lamps"}
 
 
 class FigureText(NamedTuple):
     """Caption and text alternative of a figure, and the numbers in the cells of its section."""
 
-    chapter: str
     cell: str
     text: str
     known: set[float]
@@ -41,7 +40,7 @@ class FigureText(NamedTuple):
 
 def read_figures(path: Path) -> Iterator[FigureText]:
     """Yield the texts of the figures of a chapter."""
-    for section in cells_by_section(cells(path)):
+    for section in group_cells_by_section(read_cells(path)):
         known = parse_numbers("\n".join(map(source_and_output, section)))
         for cell in section:
             about = cell["metadata"].get("mystnb", {})
@@ -49,13 +48,13 @@ def read_figures(path: Path) -> Iterator[FigureText]:
             if alt or figure:
                 text = f"{alt} {figure.get('caption', '')}"
                 tags = cell["metadata"].get("tags", ())
-                yield FigureText(path.stem, cell["id"], text, known, "keep-colours" in tags)
+                yield FigureText(cell["id"], text, known, "keep-colours" in tags)
 
 
-def cells_by_section(cells: list[dict]) -> Iterator[list[dict]]:
+def group_cells_by_section(chapter: list[dict]) -> Iterator[list[dict]]:
     """Yield the code cells of each section of a chapter."""
     section: list[dict] = []
-    for cell in cells:
+    for cell in chapter:
         if cell["cell_type"] == "code":
             section.append(cell)
         elif re.search(r"^##? ", "".join(cell["source"]), re.MULTILINE):
@@ -81,15 +80,15 @@ def parse_numbers(text: str) -> set[float]:
     return found
 
 
-def unsourced_numbers(shown: FigureText) -> list[str]:
+def find_unsourced_numbers(figure: FigureText) -> list[str]:
     """Return the numbers in a figure's texts that occur in no cell of its section."""
-    text = NAMES.sub("", shown.text)
-    return [one.strip(", ") for one in NUMBER.findall(text) if not parse_numbers(one) & shown.known]
+    numbers = NUMBER.findall(NAMES.sub("", figure.text))
+    return [one.strip(", ") for one in numbers if not parse_numbers(one) & figure.known]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_numbers_in_captions_occur_in_cells_of_the_section(path):
-    found = [(figure.cell, unsourced_numbers(figure)) for figure in read_figures(path)]
+    found = [(figure.cell, find_unsourced_numbers(figure)) for figure in read_figures(path)]
     missing = {cell: numbers for cell, numbers in found if numbers}
     assert missing == {}, "assert these numbers in a cell of the figure's section"
 
@@ -97,7 +96,7 @@ def test_numbers_in_captions_occur_in_cells_of_the_section(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_captions_name_no_colours_that_dark_mode_changes(path):
     for drawn in read_figures(path):
-        if not drawn.keeps_colours and (drawn.chapter, drawn.cell) not in OF_LAMPS:
+        if not drawn.keeps_colours and drawn.cell not in OF_LAMPS:
             assert not LIGHTNESS.search(drawn.text), (drawn.cell, drawn.text)
 
 

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 import pytest
-from cells import CHAPTERS, sources
+from cells import CHAPTERS, read_code_cells
 
 from cgmm.metrics.uncertainty import FEWEST_DRAWS
 
@@ -58,7 +58,8 @@ def list_complaints(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_comparisons_use_twelve_draws_and_paired_errors(path):
-    found = {key: found for key, source in sources(path) if (found := list_complaints(source))}
+    complaints = {key: list_complaints(source) for key, source in read_code_cells(path)}
+    found = {key: faults for key, faults in complaints.items() if faults}
     known = {key for chapter, key in NO_COMPARISON if chapter == path.stem}
     new = {key: found[key] for key in found.keys() - known}
     assert not new, f"{path.stem}: {new}; see CONTRIBUTING, Compare methods"

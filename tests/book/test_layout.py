@@ -126,7 +126,7 @@ COLOURS_OF_BOXES = """() => [...document.querySelectorAll("div.admonition")]
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_boxes_and_inline_code_have_the_colours_of_the_book(visit, theme):
-    """Borders have colours of the palette, titles no bar or icon, and code the colour of text."""
+    """Check colours of borders and inline code, and that titles have neither bar nor icon."""
     page = visit("book/07_cannot_links").show(theme=theme)
     names = ["info", "primary", "warning", "danger", "text-muted", "border"]
     known = page.evaluate(

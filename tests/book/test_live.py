@@ -52,7 +52,7 @@ def open_in_lab(tmp_path, browser: Browser) -> Iterator[Callable[[str], Page]]:
 
 
 def lab_environment(home: Path) -> dict[str, str]:
-    """Return variables that keep JupyterLab's files in ``home`` and make it render every cell."""
+    """Return environment variables that keep JupyterLab's files in ``home``, and its settings."""
     tracker = home / "config/lab/user-settings/@jupyterlab/notebook-extension"
     tracker.mkdir(parents=True)
     whole = json.dumps({"windowingMode": "none"})

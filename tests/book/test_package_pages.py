@@ -9,11 +9,11 @@ from pkgutil import iter_modules
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-from built_book import PACKAGE, pages
+from built_book import PACKAGE, list_pages
 
 import cgmm
 
-PAGES = [name for name in pages() if name.startswith(PACKAGE)]
+PAGES = [name for name in list_pages() if name.startswith(PACKAGE)]
 # Base classes of scikit-learn whose methods have no entries on our pages.
 ELSEWHERE = {"BaseEstimator", "_MetadataRequester", "ReprHTMLMixin", "_HTMLDocumentationLinkMixin"}
 REQUEST = re.compile(r"set_\w+_request")
@@ -36,7 +36,7 @@ def parse_page_of_class(site: Path, name: str) -> BeautifulSoup:
     return parse_page(site / f"book/{name.replace('cgmm.', 'api/').replace('.', '/')}.html")
 
 
-def public_members(cls: type) -> set[str]:
+def list_public_members(cls: type) -> set[str]:
     """Return the public methods and properties that this package or scikit-learn defines."""
     found = [one for one in inspect.classify_class_attrs(cls) if one.kind != "data"]
     return {
@@ -46,7 +46,7 @@ def public_members(cls: type) -> set[str]:
     }  # fmt: skip
 
 
-def empty_descriptions(article: Tag) -> list[str]:
+def find_empty_descriptions(article: Tag) -> list[str]:
     """Return all entries, fields and list items of a page whose description is empty."""
     entries = [
         one.parent.select_one("dt") for one in article.select("dl.py > dd") if not text_of(one)
@@ -71,7 +71,7 @@ def text_of(element: Tag) -> str:
 def test_no_description_is_empty(site):
     for name in PAGES:
         article = parse_page(site / f"{name}.html").select_one("article")
-        assert empty_descriptions(article) == [], name
+        assert find_empty_descriptions(article) == [], name
         # Every parameter has a type and a description.
         assert not article.select("dl.field-list > dd > strong:only-child"), name
 
@@ -82,9 +82,9 @@ def test_every_public_method_has_its_entry_and_a_row_in_the_table(site, name):
     cls = getattr(import_module(subpackage), short)
     page = parse_page_of_class(site, name)
     entries = {entry["id"] for entry in page.select("dl.py > dt[id]")}
-    assert entries >= {name, *(f"{name}.{member}" for member in public_members(cls))}
+    assert entries >= {name, *(f"{name}.{member}" for member in list_public_members(cls))}
     linked = {link["href"].rpartition(".")[2] for link in page.select("table a.internal")}
-    methods = {one for one in public_members(cls) if inspect.isroutine(getattr(cls, one))}
+    methods = {one for one in list_public_members(cls) if inspect.isroutine(getattr(cls, one))}
     assert linked >= methods
     if hasattr(cls, "get_params"):
         assert page.select("a[href$='sklearn.base.BaseEstimator.html']")

@@ -37,7 +37,7 @@ KEPT_WHOLE = """() => [...document.querySelectorAll(".bd-article *")].map(one =>
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_nothing_higher_than_half_a_printed_page_is_kept_whole(visit, chapter):
+def test_boxes_higher_than_half_a_page_break_across_printed_pages(visit, chapter):
     """A higher box or figure could leave more than half of the preceding page empty."""
     page = visit(f"book/{chapter}", viewport={"width": TEXT_WIDTH, "height": TEXT_HEIGHT}).page
     page.emulate_media(media="print")
@@ -50,7 +50,7 @@ def test_nothing_higher_than_half_a_printed_page_is_kept_whole(visit, chapter):
     assert [one for one in heights if one[0] > TEXT_HEIGHT / 2] == []
 
 
-def test_printed_pages_are_light_unfolded_and_numbered(visit):
+def test_printed_pages_are_light_and_unfolded_and_end_with_solutions(visit):
     page = visit("book/02_em", color_scheme="dark").page
     article = "document.querySelector('.bd-article').innerHTML.replaceAll(' class=\"\"', '')"
     before = page.evaluate(article)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from built_book import open_for_module
-from cells import CHAPTERS, prose
+from cells import CHAPTERS, read_prose
 
 QUESTION = re.compile(
     r"^::::\{admonition\} Question \d\n:class: cgmm-question\n\n"
@@ -18,13 +18,13 @@ ITEM = re.compile(r"^\d\. (.+)$", re.MULTILINE)
 
 def read_questions(path: Path) -> list[tuple[str, list[str], list[str]]]:
     """Return for each question its text, its options, and the feedback on each option."""
-    found = QUESTION.finditer(prose(path))
+    found = QUESTION.finditer(read_prose(path))
     return [(q["asked"], ITEM.findall(q["options"]), ITEM.findall(q["said"])) for q in found]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_chapters_have_three_questions_before_the_exercises(path):
-    headings = re.findall(r"^## (.+)$", prose(path), re.MULTILINE)
+    headings = re.findall(r"^## (.+)$", read_prose(path), re.MULTILINE)
     assert headings.index("Three questions") + 1 == headings.index("Exercises")
     found = read_questions(path)
     assert len(found) == 3
@@ -37,7 +37,7 @@ def test_chapters_have_three_questions_before_the_exercises(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_answer_is_folded(path):
     """Solutions, proofs and answers to guesses are folded on the page and in JupyterLab."""
-    text = prose(path)
+    text = read_prose(path)
     solutions = re.findall(r"^:{3,}\{solution\} .+\n(.*)$", text, re.MULTILINE)
     assert solutions
     assert set(solutions) == {":class: dropdown"}
@@ -70,7 +70,7 @@ def test_choosing_an_option_shows_its_feedback(chapter):
     assert options.nth(2).locator("mjx-container").count() == 1
 
 
-def test_read_pages_are_marked_on_the_next_visit(chapter):
+def test_chapters_marked_as_read_have_a_tick_in_the_contents(chapter):
     """The mark also appears on another open page, and after a reload."""
     page, index = chapter.page, chapter.page.context.new_page()
     index.goto((chapter.site / "book/index.html").as_uri())

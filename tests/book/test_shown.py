@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 import pytest
-from cells import CHAPTERS, cells
+from cells import CHAPTERS, read_cells
 
 WITHOUT_CODE = {"remove-cell", "remove-input"}
 WITHOUT_OUTPUT = {"remove-cell", "remove-output"}
@@ -21,7 +21,7 @@ def is_tagged(cell: dict, tags: set[str]) -> bool:
     return bool(tags & set(cell["metadata"].get("tags", ())))
 
 
-def names_in(source: str) -> tuple[set[str], set[str]]:
+def find_names(source: str) -> tuple[set[str], set[str]]:
     """Return the names that a cell assigns, and those that it uses before it assigns them.
 
     A name inside a function counts as used unless the function binds it.
@@ -44,12 +44,12 @@ def list_instructions(code: CodeType) -> Iterator[tuple[CodeType, dis.Instructio
             yield from list_instructions(instruction.argval)
 
 
-def names_from_removed_cells(chapter: list[dict]) -> dict[str, list[str]]:
+def find_names_from_removed_cells(chapter: list[dict]) -> dict[str, list[str]]:
     """Map each visible cell to the names that it takes from cells that are not on the page."""
     on_page: dict[str, bool] = {}
     found = {}
     for cell in (cell for cell in chapter if cell["cell_type"] == "code"):
-        assigned, used = names_in("".join(cell["source"]))
+        assigned, used = find_names("".join(cell["source"]))
         is_removed = is_tagged(cell, WITHOUT_CODE)
         missing = sorted(name for name in used if not on_page.get(name, True))
         if missing and not is_removed:
@@ -58,7 +58,7 @@ def names_from_removed_cells(chapter: list[dict]) -> dict[str, list[str]]:
     return found
 
 
-def hidden_tables(chapter: list[dict]) -> list[str]:
+def find_hidden_tables(chapter: list[dict]) -> list[str]:
     """Return the ids of the cells whose table is not on the page."""
     return [
         cell["id"] for cell in chapter
@@ -76,28 +76,28 @@ def test_names_from_removed_cells_are_found():
     shown = {"cell_type": "code", "id": "b", "metadata": {}}
     helper = removed | {"source": ["def trial(n):\n    m = n\n    return m\n"]}
     calls = shown | {"source": ["total = sum(trial(n) for n in range(3))\n"]}
-    assert names_from_removed_cells([helper, calls]) == {"b": ["trial"]}
+    assert find_names_from_removed_cells([helper, calls]) == {"b": ["trial"]}
     again = shown | {"id": "c", "source": ["def trial(n):\n    return n\n"]}
-    assert names_from_removed_cells([helper, again, calls]) == {}
+    assert find_names_from_removed_cells([helper, again, calls]) == {}
     its_own = shown | {"source": ["m = [trial for trial in range(3)]\n"]}
-    assert names_from_removed_cells([helper, its_own]) == {}
+    assert find_names_from_removed_cells([helper, its_own]) == {}
 
 
 def test_hidden_tables_are_found():
     folded = {"cell_type": "code", "id": "a", "metadata": {"tags": ["hide-input"]}}
     table = folded | {"source": ["plot.table([], [])"], "outputs": []}
     removed = table | {"metadata": {"tags": ["remove-cell"]}}
-    assert hidden_tables([table]) == []
-    assert hidden_tables([removed]) == ["a"]
-    assert hidden_tables([removed | {"source": ["1 + 1"]}]) == []
+    assert find_hidden_tables([table]) == []
+    assert find_hidden_tables([removed]) == ["a"]
+    assert find_hidden_tables([removed | {"source": ["1 + 1"]}]) == []
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_visible_code_uses_no_name_from_removed_cells(path):
-    found = names_from_removed_cells(cells(path))
+    found = find_names_from_removed_cells(read_cells(path))
     assert not found, "fold these cells (hide-input) instead of removing them"
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_table_is_shown(path):
-    assert hidden_tables(cells(path)) == []
+    assert find_hidden_tables(read_cells(path)) == []

@@ -76,7 +76,7 @@ def test_every_chapter_has_an_explorer_whose_frames_are_sharp_files(site, texts)
         assert all((site / one).exists() for one in re.findall(r"_images/frames/[\w.]+", text))
 
 
-def test_live_figures_of_one_mode_share_a_script(site, texts):
+def test_live_figures_with_the_same_mode_share_a_script(site, texts):
     modes = set()
     for name, text in texts.items():
         assert "function liveFigure" not in text, name

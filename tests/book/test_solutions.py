@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from built_book import ROOT
-from cells import CHAPTERS, prose, sources
+from cells import CHAPTERS, read_code_cells, read_prose
 
 # The pathologist's case also has exercises.
 WITH_EXERCISES = [*CHAPTERS, ROOT / "book/pathologist_case.ipynb"]
@@ -42,13 +42,13 @@ print(json.dumps(failed))
 
 def read_solutions(path: Path) -> list[tuple[str, str]]:
     """Return the label and the code of each solution that has code."""
-    found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(prose(path)))
+    found = ((label, CODE.findall(body)) for _, label, body in SOLUTION.findall(read_prose(path)))
     return [(label, "\n".join(parts)) for label, parts in found if parts]
 
 
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=lambda path: path.stem)
 def test_an_exercise_has_stars_and_a_solution(path):
-    text = prose(path)
+    text = read_prose(path)
     exercises = EXERCISE.findall(text)
     assert exercises
     assert [label for _, label in exercises] == [label for _, label, _ in SOLUTION.findall(text)]
@@ -64,7 +64,7 @@ def test_solutions_run_and_their_assertions_hold(path):
     alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],
-        input=json.dumps([sources(path), read_solutions(path)]),
+        input=json.dumps([read_code_cells(path), read_solutions(path)]),
         cwd=path.parent,  # A notebook reads tables from its own folder.
         env=os.environ | alone,
         capture_output=True,
