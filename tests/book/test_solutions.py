@@ -61,12 +61,11 @@ def test_an_exercise_has_stars_and_a_solution(path):
      for path in WITH_EXERCISES],
 )  # fmt: skip
 def test_solutions_run_and_their_assertions_hold(path):
-    alone = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     run = subprocess.run(
         [sys.executable, "-c", RUN],
         input=json.dumps([read_code_cells(path), read_solutions(path)]),
         cwd=path.parent,  # A notebook reads tables from its own folder.
-        env=os.environ | alone,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
