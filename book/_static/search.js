@@ -57,7 +57,7 @@ const mean = numbers => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
 // as another word for the same, and in the text (BM25: k and b); how fast more of these add less; the question most like the query;
 // the best parts of a page; the kind of an entry (of the package: less); a title that is the query; the power of the share of words
 // that are found; a term whose meaning is asked for, or that is the query; a recipe, if a query asks for one; the least share of the
-// best entry's words that a hit needs. Chosen by a search over all questions in tests/book/questions.py but the last list.
+// best entry's words that a hit needs. Chosen by a search over all questions in tests/book/questions.toml but the last list.
 const W = {title: 8.6, nameTitle: 13, asked: 6.5, askedPart: 1.7, alike: 0.29, text: 1.5, k: 5.6, b: 0.31, sat: 6.3, line: 2, best: 0.13, second: 0.21, worth: 0.57, api: 0.013, named: 0.52, term: 18, exact: 2.8, cover: 0.36, how: 0.35, least: 0.2};
 let index;
 function indexed() {
