@@ -66,7 +66,7 @@
   const unused = `script, style, svg, form, input, button:not(li button), details.above-input, .headerlink,
     .cgmm-explorer-controls, .cgmm-explorer-still, .cgmm-explorer-status, .viewcode-link, .cgmm-live-controls,
     .cgmm-live-status, .cgmm-live-still, .sd-summary-state-marker, .cgmm-read, .cgmm-foot,
-    .cgmm-work, img.only-dark, source`;
+    .cgmm-work, .cgmm-other-panel, img.only-dark, source`;
   for (const one of article.querySelectorAll(unused)) one.remove();
   for (const one of article.querySelectorAll("li button")) rename(one, "span", "");
   for (const one of article.querySelectorAll("summary")) rename(one, "p", "fold-title");

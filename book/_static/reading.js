@@ -99,6 +99,7 @@ function layLinks(list) {
   if (!picture) return;
   const frame = document.createElement("div"), rows = list.children.length;
   frame.className = "cgmm-chart";
+  frame.style.maxWidth = `${picture.getAttribute("width")}px`;
   const whole = picture.closest("figure > *") ?? picture;
   whole.before(frame);
   frame.append(whole);

@@ -63,7 +63,8 @@ def test_solutions_stand_at_the_end_of_their_chapter(edition):
     solutions = [n for n, text in enumerate(texts) if "Solution to" in text]
     assert solutions
     assert solutions[0] >= max(n for n in exercises if n <= solutions[0])
-    assert solutions[-1] == len(texts) - 1
+    # The last solution may be continued on one more page.
+    assert solutions[-1] >= len(texts) - 2
 
 
 def test_the_pdf_has_a_language_and_tagged_headings(edition):
@@ -98,7 +99,7 @@ def list_fonts(reader):
 
 def test_bold_italic_heads_of_tables_have_a_real_font(chromium_path, site, tmp_path):
     """Chromium draws a face that it has to embolden itself as Type 3."""
-    pdf.make(site, tmp_path / "notation.pdf", [("Part I", "book/notation")])
+    pdf.make_pdf(site, tmp_path / "notation.pdf", [("Part I", "book/notation")])
     fonts = list_fonts(PdfReader(tmp_path / "notation.pdf"))
     assert {font["/Subtype"] for font in fonts} == {"/Type0"}
 
