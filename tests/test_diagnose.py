@@ -179,7 +179,7 @@ def test_held_out_relations_are_judged_without_using_them():
     assert judgement.log_odds[0] == pytest.approx(added.log_odds[0], abs=1e-9)
 
 
-def test_expected_flip_rate_maximises_the_evidence_of_points_and_relations():
+def test_iterated_flip_rate_has_the_highest_evidence():
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 30)
     X, theta = rng.normal(size=(60, 1)) + 4 * y[:, None] - 2, THETA._replace(means=2 * THETA.means)

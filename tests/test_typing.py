@@ -1,4 +1,4 @@
-"""Run the script whose types ``make lint`` checks, so that the values must have these types."""
+"""Run ``typing_example.py``, whose types ``make lint`` checks, to compare the types of values."""
 
 import pytest
 from typing_example import check_core_functions, check_engines, check_estimators

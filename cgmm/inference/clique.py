@@ -267,7 +267,8 @@ def _sum_forward_backward(u: FloatArray, best: IntArray) -> tuple[FloatArray, Fl
     _, n, n_states = u.shape
     c = _compute_prices(u, best)
     r = (u - c[:, None]).max(axis=2)
-    # Make the cliques the last axis, so that the B numbers of a set are contiguous in memory.
+    # Make the cliques the last axis, so that the values of all B cliques for one set of
+    # labels are contiguous in memory.
     e_u = np.exp(u - r[:, :, None] - c[:, None]).transpose(1, 2, 0).copy()
     sets, transitions = _list_label_sets(n, n_states)
     f, g = np.zeros((2, len(sets), len(u)))

@@ -121,7 +121,7 @@ def contract(graph: Graph) -> Contraction:
 def _plan_round(
     edges: Edges, degrees: IntArray, initial: list[float]
 ) -> tuple[Rake | Compress | None, Edges]:
-    """Plan a rake if many nodes are leaves, else a compression; return it and the new edges."""
+    """Return the next round, which sums out leaves or nodes of degree two, and the new edges."""
     n_leaves, n_between = (degrees == 1).sum(), (degrees == 2).sum()
     if n_leaves >= SMALLEST_ROUND and 4 * n_leaves >= n_between:
         return _plan_rake(edges, degrees)

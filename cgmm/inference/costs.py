@@ -29,7 +29,7 @@ ENTRIES_PER_SECOND = 1e8
 # Numbers of table entries per call: the limit of "auto" (a second), the limit of "exact" (half an
 # hour), and a day's computation, above which costs are reported as lower bounds.
 AFFORDABLE, MAX_OPERATIONS, A_DAYS_OPERATIONS = 1e8, 2e11, 1e13
-# Bytes of all tables: the default limit of engines, and the largest limit that messages suggest.
+# Bytes of all tables: the default limit of engines, and the largest limit that errors suggest.
 MAX_BYTES, LARGEST_MEMORY = 2**31, 2**36
 
 OUT_OF_REACH = (

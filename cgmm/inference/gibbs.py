@@ -417,7 +417,7 @@ def draw_states(logs: FloatArray, rng: np.random.Generator) -> tuple[FloatArray,
 def exchange_clusters(
     network: SamplerNetwork, unary: FloatArray, states: FloatArray, rng: np.random.Generator
 ) -> None:
-    """Exchange two random states of each chain in a random selection of its clusters, in place."""
+    """In each chain, swap two random states within random clusters of nodes, in place."""
     n_states, _, n_chains = states.shape
     if n_states == 1:
         return
@@ -544,7 +544,10 @@ def r_hat(draws: ArrayLike) -> float:
     """
     halves = _split_in_halves(draws)
     folded = np.abs(halves - np.median(halves))
-    return max(_compute_r_hat(_normal_scores(halves)), _compute_r_hat(_normal_scores(folded)))
+    return max(
+        _compute_r_hat(_compute_normal_scores(halves)),
+        _compute_r_hat(_compute_normal_scores(folded)),
+    )
 
 
 def _compute_r_hat(halves: FloatArray) -> float:
@@ -590,7 +593,7 @@ def effective_sample_size(draws: ArrayLike) -> float:
     >>> bool(3600 < effective_sample_size(rng.normal(size=(4, 1000))) < 4400)
     True
     """
-    halves = _normal_scores(_split_in_halves(draws))
+    halves = _compute_normal_scores(_split_in_halves(draws))
     m, n = halves.shape
     covariances = _compute_autocovariances(halves).mean(axis=0)
     within = covariances[0] * n / (n - 1)
@@ -621,7 +624,7 @@ def _split_in_halves(draws: ArrayLike) -> FloatArray:
     return np.concatenate([array[:, :half], array[:, -half:]])
 
 
-def _normal_scores(halves: FloatArray) -> FloatArray:
+def _compute_normal_scores(halves: FloatArray) -> FloatArray:
     """Return Blom's normal scores (m, n) of the ranks of all draws; equal draws share a rank."""
     ranks = rankdata(halves).reshape(halves.shape)
     return np.asarray(ndtri((ranks - 3 / 8) / (ranks.size + 1 / 4)))

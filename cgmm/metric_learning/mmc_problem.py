@@ -385,8 +385,8 @@ class Distances:
         for d, eta, moment in chain(self._sum_listed(L), self._sum_between_groups(L)):
             total, sum_of_eta, G = total + d, sum_of_eta + eta, G + 0.5 * moment
         # Bound the maximum of f over all M' with trace one: since √q ≤ ½ (q / η + η) for any η > 0,
-        # f(M') ≤ tr(G M') + ½ Σ η ≤ λ_max(G) + ½ Σ η. If η = d, the middle term is the tangent
-        # of f at M.
+        # f(M') ≤ tr(G M') + ½ Σ η ≤ λ_max(G) + ½ Σ η, with q the squared distance of a pair
+        # under M'. If η is its distance d under M, the middle term is the tangent of f at M.
         largest = G.max() if G.ndim == 1 else np.linalg.eigvalsh(G)[-1]
         return Value(L, float(total), G, float(largest + 0.5 * sum_of_eta))
 

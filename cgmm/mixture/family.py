@@ -92,5 +92,5 @@ def log_joint(X: Any, parameters: Theta) -> FloatArray:
     array([[-1.6121, -1.6121]])
     """
     with np.errstate(divide="ignore"):
-        # [lu2007, eq. 2.1]: the factor of point i and of its weight, if z_i = k
+        # [lu2007, eq. 2.1]: log of the factor of point i, π_k p(x_i | θ_k)
         return parameters.log_density(X) + np.log(parameters.weights)

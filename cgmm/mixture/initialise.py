@@ -121,7 +121,7 @@ def subsample_for_init(
 
 
 def subsample_rows(side: SideInformation, rng: Rng, max_rows: int | None = None) -> IntArray:
-    """Return the sorted row numbers of a subsample with many points that have side information.
+    """Return the sorted row numbers of a random subsample that favours side information.
 
     Up to half of the subsample are points with side information, in whole nodes, so that it
     contains complete chunklets and labelled points. The others are drawn from all points.

@@ -77,8 +77,8 @@ TOO_SMALL_PENALTY = 1e6
 # The short runs use a subsample with this many points per free parameter of the means, but at least
 # FEWEST_POINTS points.
 POINTS_OF_A_MEAN, FEWEST_POINTS = 20, 1000
-# If the stage with the covariances of the fit found an evidence higher by this much, in nats per
-# point, than further iterations from a simpler stage did, its grouping is the second start.
+# Lead in log-evidence, in nats per point. If the last stage, with the covariances of the fit, leads
+# by more than this over the continued runs of a simpler stage, its grouping is the second start.
 CLEAR_LEAD = 0.1
 # Number of rounds of belief propagation in an iteration.
 SWEEPS = 2

@@ -19,7 +19,7 @@ def test_commands_of_the_guides_are_valid(guide):
         assert callable(course._parser().parse_args(shlex.split(line)).run), line
 
 
-def test_commands_of_the_guide_write_the_papers(monkeypatch):
+def test_commands_of_the_guide_write_exams_keys_and_projects(monkeypatch):
     made = {}
     monkeypatch.setattr(papers, "write_papers", lambda sheets, out: made.update(sheets) or [])
     for command in (["exam", "06"], ["key", "12_rca"], ["projects"]):

@@ -23,7 +23,7 @@ def one_of(rng: Rng, options):
     return options[rng.integers(len(options))]
 
 
-def write_into_random_cell(value: float) -> Callable:
+def make_random_cell_writer(value: float) -> Callable:
     """Return a function that writes the value into a random cell of an array."""
 
     def write(rng: Rng, array: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ def empty_random_cells(rng: Rng, X, z):
 
 def write_nonfinite_value(rng: Rng, X, z):
     """Replace one cell by NaN or infinity."""
-    return write_into_random_cell(one_of(rng, [np.nan, np.inf, -np.inf]))(rng, X)
+    return make_random_cell_writer(one_of(rng, [np.nan, np.inf, -np.inf]))(rng, X)
 
 
 TROUBLES: dict[str, Callable] = {

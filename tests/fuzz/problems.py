@@ -24,7 +24,7 @@ from cgmm.inference import ENGINES
 from cgmm.inference.auto import auto
 from cgmm.mixture import UPDATES
 
-from .points import Rng, draw_points, draw_sizes, one_of, write_into_random_cell
+from .points import Rng, draw_points, draw_sizes, make_random_cell_writer, one_of
 from .relations import draw_relations
 
 # Limit in bytes for tables of exact engines, used if there are more than twelve points.
@@ -144,7 +144,7 @@ def make_categorical_mixture(rng: Rng):
     X = X % sizes
     if rng.random() < 0.15:
         trouble = one_of(rng, [-1, 0.5, np.nan, np.inf, 50, 1e7, 1e12, 1e300])
-        X = write_into_random_cell(trouble)(rng, X.astype(float))
+        X = make_random_cell_writer(trouble)(rng, X.astype(float))
     K = draw_n_components(rng, z)
     options = draw_mixture_options(rng, n_points, K) | {
         "pseudo_count": one_of(rng, [1.0, 1.0, 0.0, 0.0, 1e-300, 1e300]),

@@ -7,7 +7,7 @@ import numpy as np
 
 from cgmm.scenarios import grid_neighbours
 
-from .points import Rng, one_of, write_into_random_cell
+from .points import Rng, make_random_cell_writer, one_of
 
 
 def draw_links(rng: Rng, z: np.ndarray) -> dict[str, np.ndarray]:
@@ -113,13 +113,13 @@ def draw_relations(rng: Rng, z: np.ndarray, n_components: int, *, accepts) -> di
 
 SPOILERS: dict[str, Callable] = {
     "as floats": lambda rng, array: array,
-    "with a huge index": write_into_random_cell(10**6),
-    "with -1": write_into_random_cell(-1),
-    "with -5": write_into_random_cell(-5),
-    "with a half": write_into_random_cell(0.5),
-    "with NaN": write_into_random_cell(np.nan),
-    "with infinity": write_into_random_cell(np.inf),
-    "with 1e300": write_into_random_cell(1e300),
+    "with a huge index": make_random_cell_writer(10**6),
+    "with -1": make_random_cell_writer(-1),
+    "with -5": make_random_cell_writer(-5),
+    "with a half": make_random_cell_writer(0.5),
+    "with NaN": make_random_cell_writer(np.nan),
+    "with infinity": make_random_cell_writer(np.inf),
+    "with 1e300": make_random_cell_writer(1e300),
     "flattened": lambda rng, array: array.ravel(),
     "transposed": lambda rng, array: array.T,
     "a row short": lambda rng, array: array[1:],

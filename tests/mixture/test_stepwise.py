@@ -1,4 +1,4 @@
-"""Test stepwise EM, ``partial_fit``: steps of size one, running means over batches, conventions.
+"""Test stepwise EM, ``partial_fit``: its first step, sums over batches, and refused batches.
 
 The book's pages on large data assert that many small steps reach the optimum of EM.
 """
@@ -28,7 +28,7 @@ def draw_clumps(seed=0, n_points=N):
 
 
 def make_mixture(X, covariance_type="full", offset=0.0, **options):
-    """Return an estimator with given initial parameters, the same for every batch."""
+    """Return an estimator with fixed initial weights and means, and covariances from X."""
     pool = POOLINGS[covariance_type]
     means = np.array([[-1.0, 0.0], [3.0, 1.0], [1.0, 3.0]]) + offset
     start = from_responsibilities(X, np.eye(K)[np.arange(len(X)) % K], pool)

@@ -36,7 +36,7 @@ ENUMERATE = ENGINES["enumerate"]
 
 
 def draw_relations(seed, n_samples=6):
-    """Draw must-links, cannot-links and preferences under either sampling assumption."""
+    """Draw must-links, cannot-links, preferences and one of the two sampling assumptions."""
     rng = np.random.default_rng(seed)
     pairs = np.array(list(itertools.combinations(range(n_samples), 2)))
     soft = pairs[rng.random(len(pairs)) < 0.25]

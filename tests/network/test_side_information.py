@@ -125,7 +125,7 @@ def pairs_to_set(pairs):
 
 
 @given(seed=st.integers(0, 100_000))
-def test_a_selection_of_pairs_keeps_the_pairs_within_it_under_new_numbers(seed):
+def test_selecting_points_keeps_the_pairs_among_them_with_new_numbers(seed):
     rng = np.random.default_rng(seed)
     pairs = np.column_stack([rng.integers(10, size=(8, 2)), rng.normal(size=8)])
     rows = rng.permutation(10)[: rng.integers(1, 11)]

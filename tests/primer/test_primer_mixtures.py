@@ -77,7 +77,7 @@ def compare_m_steps(problem):
         yield from zip(primer.m_step(problem.X, problem.r, pool), theirs, strict=True)
 
 
-def compare_em(problem):
+def compare_em_with_the_package(problem):
     side = SideInformation.build(N)
     for kind, pool in M_STEPS.items():
         ours = list(primer.em(problem.X, problem.theta, pool, 4))
@@ -153,8 +153,8 @@ def compare_cannot_links(problem):
 @pytest.mark.parametrize(
     "compare",
     [
-        compare_densities, compare_m_steps, compare_em, compare_em_in_blocks, compare_criteria,
-        compare_labels, compare_must_links, compare_cannot_links,
+        compare_densities, compare_m_steps, compare_em_with_the_package, compare_em_in_blocks,
+        compare_criteria, compare_labels, compare_must_links, compare_cannot_links,
     ],
 )  # fmt: skip
 @given_examples(**SIZES)

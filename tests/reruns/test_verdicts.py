@@ -113,7 +113,7 @@ def test_from_the_default_start_judges_a_claim_by_a_second_result_file(tmp_path)
     assert from_the_default_start(make_claim(), tmp_path) is None
 
 
-def test_parts_of_a_printed_sentence_are_counted_once():
+def test_claims_about_one_printed_sentence_give_one_verdict():
     judgement = verdict_on(make_claim(), [make_row(0.9)])
     parts = [(make_claim(quantity=q, part_of="the caption"), judgement) for q in ("one", "two")]
     assert by_sentence(parts) == {("p", "1", "the caption"): ("identity", "reproduced")}
