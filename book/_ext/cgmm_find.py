@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import cgmm_download
 from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
@@ -84,6 +85,7 @@ def write_all(app: Sphinx, exception: Exception | None) -> None:
     asked = tomllib.loads((Path(app.srcdir) / "book/_data/asked.toml").read_text(encoding="utf8"))
     alike = asked.pop("alike").strip().split("\n")
     entries = {page: entries_of(page, article) for page, article in articles.items()}
+    cgmm_download.write_notebooks(site, entries)
     pages = {f"{page}.html": with_questions(page, one, asked) for page, one in entries.items()}
     text = ENTRIES % (script(alike), script(pages))
     (site / "_static/search_entries.js").write_text(text, encoding="utf8")

@@ -7,7 +7,7 @@ neither for news nor for newer versions. labconfig/page_config.json turns off bu
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path += [str(Path(__file__).parents[2] / name) for name in ("tools", "book/_ext")]
 from lab_citations import Chapters
 
 c = get_config()  # noqa: F821
