@@ -25,7 +25,7 @@ def test_a_stationary_stream_converges_to_the_batch_metric_up_to_a_rotation(size
 
 
 def test_chunklets_of_different_sizes_converge_to_the_pooled_covariance():
-    """If all chunklets have the same size, [barhillel2005, app. C] prints the right steady state.
+    """If all chunklets have the same size, Appendix C of the paper prints the right steady state.
 
     It is E[(1/n) Σ h hᵗ]. If sizes depend on classes, both the algorithm and eq. 1 give the pooled
     covariance instead.
