@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import cgmm_cut
 import cgmm_phone
+import matplotlib as mpl
 import numpy as np
 import pytest
 from built_book import ROOT, open_for_module
@@ -283,6 +284,15 @@ def stays_together(parts, stack):
     )
 
 
+@pytest.fixture
+def default_settings():
+    """Draw with matplotlib's own settings, which other tests in this process may have changed."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        yield
+
+
+@pytest.mark.usefixtures("default_settings")
 def test_a_panel_that_begins_a_row_has_the_numbers_of_its_neighbour():
     # Two panels of 4 inches never fit beside each other, whatever the size of the letters.
     figure = Figure(figsize=(12, 2.4), layout="constrained")
@@ -299,6 +309,7 @@ def test_a_panel_that_begins_a_row_has_the_numbers_of_its_neighbour():
     assert cgmm_phone.with_stack(written) == written
 
 
+@pytest.mark.usefixtures("default_settings")
 def test_four_panels_are_stacked_in_two_rows_of_two_even_if_three_fit():
     figure = Figure(figsize=(7.2, 1.5))
     for ax in figure.subplots(1, 4):
@@ -313,6 +324,7 @@ def test_four_panels_are_stacked_in_two_rows_of_two_even_if_three_fit():
     assert stack.width == pytest.approx(0.75 * 358, abs=0.1)
 
 
+@pytest.mark.usefixtures("default_settings")
 def test_a_legend_below_all_panels_does_not_keep_them_from_being_stacked():
     figure = Figure(figsize=(7.2, 3), layout="constrained")
     for ax in figure.subplots(1, 2):
